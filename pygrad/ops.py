@@ -30,7 +30,7 @@ from ._ground.dtypes import bool_, complex128, float64, int64
 from ._table import functions as _functions
 from ._table.function_schema import FunctionSchema, native_lines, native_schema, parse_schema
 from ._tensor import index as _index
-from ._tensor.tensor import Tensor
+from ._tensor.base import Tensor
 from .autograd import profiler as _profiler
 from .autograd._views import slice_inverse
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 from ._boundary.arguments import GeneratorArgument, refuse_foreign
 from ._ground.dtypes import device as _device
 from ._table import functions as _functions
-from ._tensor.tensor import Tensor
+from ._tensor.base import Tensor
 
 __all__ = [
     "Generator",

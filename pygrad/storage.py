@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from ._boundary import header, process
+from ._boundary import calls, header, process
 from ._boundary.addresses import address
 from ._boundary.mapped_files import filename_of, map_file
 from ._ground.dtypes import BY_NAME, C_NAMES, CASTS, complex64, complex128, dtype, uint8
@@ -19,10 +19,10 @@ from ._ground.dtypes import dtype as _Kind
 from ._ground.warnings import once
 from ._table import functions as _functions
 from ._table.builtins import builtin
+from ._tensor.base import Tensor, slots_of
 from ._tensor.creation import from_buffer, tensor
 from ._tensor.host_data import _is_batched, to_bytes
 from ._tensor.raw_bytes import bytes_of, check_buffer, read_file
-from ._tensor.tensor import Tensor, slots_of
 
 __all__ = ["StorageBase", "TypedStorage", "UntypedStorage"]
 
@@ -57,6 +57,10 @@ class _Storage:
     def untyped(self) -> UntypedStorage:
         """The memory as bytes."""
         raise NotImplementedError
+
+    def _elements_as(self, kind: dtype) -> Tensor:
+        """All elements as a tensor of a dtype: see `elements_of`."""
+        return elements_of(self, kind, legacy=None)
 
     def _check(self, doing: str) -> None:
         """Raises RuntimeError: the elements are the affair of a class with __torch_dispatch__."""
@@ -870,9 +874,9 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
         made = _F["empty"](0, dtype=tensor.dtype, device=untyped.device).set_(untyped, *geometry)
         made = _C["data"](_copy_lazy_bits(made, tensor).resolve_conj().resolve_neg())
-        if kind is not Tensor and type(tensor.new_empty([])) is not kind:
+        if kind is not calls._tensor_type and type(tensor.new_empty([])) is not kind:
             raise _no_copy("non-wrapper", "new_empty()", "that function")
-    if kind is not Tensor and not hidden:
+    if kind is not calls._tensor_type and not hidden:
         made = kind._make_subclass(kind, made)
     made._mark(tensor.requires_grad)
     memo[id(tensor)] = made

@@ -322,53 +322,16 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return [list(group) for group in sorted(groups) if len(group) > 1]
 
 
-ABOVE = FRONT / "_tensor" / "above.py"
-
-
-def names_from_above() -> dict[str, str]:
-    """The names that `above.py` imports for type checkers, with their modules."""
-    found = {}
-    for node in nodes(ABOVE):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            within = ABOVE.parents[node.level - 1]
-            file = module_at(*(node.module or "").split("."), within=within)
-            assert file is not None
-            if file.stem == "package":
-                continue
-            found |= {alias.name: str(file.relative_to(FRONT)) for alias in node.names}
-    return found
-
-
-def names_used_of_above() -> dict[str, set[str]]:
-    """Returns the names that each module looks up in `above`."""
-    found: dict[str, set[str]] = defaultdict(set)
-    place = str(ABOVE.relative_to(FRONT))
-    for path in sorted(FRONT.rglob("*.py")):
-        shown = {name for name, file in modules_bound(path).items() if file == place}
-        for node in nodes(path) if shown else ():
-            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in shown:
-                found[str(path.relative_to(FRONT))].add(node.attr)
-    return found
-
-
-def uses_of_above() -> dict[str, set[str]]:
-    """The modules of those names."""
-    place = names_from_above()
-    return {user: {place[n] for n in names} for user, names in names_used_of_above().items()}
-
-
 def modules_bound(path: Path) -> dict[str, str]:
     """The modules of the front that a module imports as such, by their names there."""
     return {name: file for name, file, itself in imported(path) if itself}
 
 
 def ways_of_every_kind() -> dict[str, set[str]]:
-    """Which module reaches which: by imports, by `above`, by the name of a submodule, by the
-    package itself, and by a variable that another module fills.
+    """Which module reaches which: by imports, by the name of a submodule, by the package itself,
+    and by a variable that another module fills.
     """
     graph = {name: {*targets} for name, targets in module_imports().items()}
-    for name, targets in uses_of_above().items():
-        graph[name] |= targets
     for path in sorted(FRONT.rglob("*.py")):
         name, bound = str(path.relative_to(FRONT)), modules_bound(path)
         if any("_ground.package" in (n.module or "") for n in run_imports(parse(path))):

@@ -16,7 +16,6 @@ import layers
 import pytest
 
 from pygrad._table import functions as _ops
-from pygrad._tensor import above
 
 ROOT = Path(__file__).parent.parent
 ENGINE = ROOT / "wasm_core"
@@ -129,61 +128,9 @@ def test_modules_import_each_other_in_no_circle() -> None:
     assert layers.circles(layers.module_imports()) == []  # within functions neither
 
 
-ABOVE = layers.names_from_above()
-UPWARD_MODULES = {
-    "_tensor/index.py": {"_tensor/creation.py"},  # lists between brackets become tensors
-    "_tensor/creation.py": {
-        "_tensor/host_data.py",
-        "storage.py",
-    },  # late: memory that Python shares
-    "_tensor/tensor.py": {  # methods, by what is made of tensors
-        "_dispatch/wrappers.py",
-        "_tensor/creation.py",
-        "_tensor/functions.py",
-        "_tensor/host_data.py",
-        "_tensor/legacy.py",
-        "_transforms/derivatives.py",
-        "autograd/_gradients.py",
-        "autograd/_views.py",
-        "autograd/_walk.py",
-        "autograd/graph.py",
-        "storage.py",
-    },
-    "autograd/graph.py": {"autograd/variable.py"},  # a name that PyTorch has there
-}
-"""Which modules use which above them, by `above`. No other way leads up, and it only shrinks."""
-
-
-def test_modules_use_no_others_above_them_than_recorded() -> None:
-    assert layers.uses_of_above() == UPWARD_MODULES
-
-
-WITH_TENSOR = frozenset(
-    """
-    _dispatch/wrappers _tensor/casts _tensor/checks _tensor/creation
-    _tensor/functions _tensor/host_data _tensor/index _tensor/legacy _tensor/namespace
-    _tensor/raw_bytes _tensor/tensor _transforms/derivatives _transforms/older_vmap
-    _transforms/steps _transforms/vmap autograd/__init__ autograd/_backward autograd/_cycles
-    autograd/_function_vmap autograd/_gradients autograd/_saved_tensors autograd/_views
-    autograd/_walk autograd/forward_ad autograd/function autograd/functional
-    autograd/grad_mode autograd/gradcheck autograd/graph autograd/variable random
-    sparse/_make storage
-    """.split()
-)
-"""What `Tensor` and its methods are made of, each of all others, if such uses count as imports. It
-only shrinks.
-"""
-
-
-def test_what_uses_tensors_and_is_used_by_them_is_recorded() -> None:
-    late = layers.uses_of_above()
-    graph = {m: targets | late.get(m, set()) for m, targets in layers.module_imports().items()}
-    assert layers.circles(graph) == [sorted(f"{name}.py" for name in WITH_TENSOR)]
-
-
-CIRCLES_BY_ALL_WAYS = [35, 11, 10, 5, 4, 4, 3, 2]
+CIRCLES_BY_ALL_WAYS = [10, 9, 5, 4, 4, 4, 3, 2]
 """The numbers of modules in circles, counted by all five ways in which a module reaches another:
-imports, `above`, names of submodules, the package itself, variables that another module fills. They
+imports, names of submodules, the package itself, variables that another module fills. They
 only shrink.
 """
 
@@ -191,26 +138,6 @@ only shrink.
 def test_circles_by_all_ways_only_shrink() -> None:
     found = sorted(map(len, layers.circles(layers.ways_of_every_kind())), reverse=True)
     assert found == CIRCLES_BY_ALL_WAYS
-
-
-def test_whoever_uses_a_module_above_could_not_import_it() -> None:
-    imports = layers.module_imports()
-    for user, targets in UPWARD_MODULES.items():
-        for target in targets:
-            graph = imports | {user: imports[user] | {target}}
-            assert any({user, target} <= set(circle) for circle in layers.circles(graph))
-
-
-def test_names_from_above_are_where_the_list_says_and_used() -> None:
-    places = {name: module.replace(".", "/") for name, module in above.PLACES.items()}
-    assert places == {
-        name: file.removesuffix(".py").removesuffix("/__init__") for name, file in ABOVE.items()
-    }
-    assert {n for names in layers.names_used_of_above().values() for n in names} == ABOVE.keys()
-    for name in ABOVE:
-        assert callable(getattr(above, name))
-    with pytest.raises(AttributeError, match="above' has no attribute 'missing'"):
-        _ = above.missing
 
 
 OF_THE_WHOLE_PACKAGE = {

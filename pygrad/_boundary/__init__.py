@@ -27,6 +27,7 @@ from .host import (
     words,
 )
 from .hosting import failure
+from .objects import watched as watched
 from .ownership import (
     before_use,
     call2_long,
@@ -51,6 +52,5 @@ from .release import (
     queued_warnings,
     released,
     user_level,
-    watched,
 )
 from .table import describe, intern

@@ -26,7 +26,7 @@ from .ownership import call_with_lock
 from .shapes import function
 
 if TYPE_CHECKING:
-    from .._tensor.tensor import Tensor
+    from .._tensor.base import TensorBase as Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 

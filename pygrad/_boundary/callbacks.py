@@ -4,7 +4,6 @@ functions that run one.
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from sys import getrefcount
@@ -26,20 +25,19 @@ from .constants import (
     UNPACK,
 )
 from .frame import DATA, N_DROPPED
+from .objects import _ids as _ids
+from .objects import drop_object as drop_object
+from .objects import get_object as get_object
+from .objects import keep_object as keep_object
+from .objects import keep_watched as keep_watched
+from .objects import objects as objects
+from .objects import shown as shown
 
 Runner = Callable[[int, list[int], int], list[int]]
 """(id, handles, number of grad_inputs) -> handles."""
 
-objects: Final[dict[int, Any]] = {}
-"""Objects that the engine knows by number: hooks, pairs of hooks, packed values, dictionaries."""
-shown: Final[dict[int, Any]] = {}
-"""Objects held elsewhere while the garbage collector runs: weak references to boxes that have them
-as `thing`; see autograd/_cycles.py.
-"""
 runners: Final[dict[int, Runner]] = {}
-_ids = itertools.count(1)
 _keep: Final = release.kept
-_watched: Final = release.watched
 _lock, _new = ownership.lock, calls._new
 _tensor_type: Any = object
 _result, _HEAD = host.result_slot, HEAD
@@ -59,42 +57,6 @@ services: dict[int, Callable[[int, list[int]], list[int]]] = {}
 """Functions of callbacks that run no user code, by kind: they take the id and the words that the
 engine has sent.
 """
-
-
-def keep_object(thing: Any) -> int:
-    """A number by which the engine knows an object; the object lives until the engine drops it."""
-    ident = next(_ids)
-    objects[ident] = thing
-    return ident
-
-
-add_callable = keep_object
-
-
-def keep_watched(thing: Any) -> int:
-    """Like `keep_object`, for an object that a node will hold and that is freed with the node."""
-    ident = next(_ids)
-    objects[ident] = thing
-    _watched.add(ident)
-    return ident
-
-
-def drop_object(ident: int) -> None:
-    """Forgets an object that the engine no longer needs."""
-    objects.pop(ident, None)
-    if _watched:
-        _watched.discard(ident)
-    if shown:
-        shown.pop(ident, None)
-
-
-def get_object(ident: int) -> Any:
-    """The object given to `keep_object`; None once the engine has released its number."""
-    found = objects.get(ident)
-    if found is None and ident in shown:
-        box = shown[ident]()
-        return None if box is None else box.thing
-    return found
 
 
 def handles_of(tensors: Sequence[Any]) -> list[int]:
@@ -539,4 +501,3 @@ def _dispatch(kind: int, ident: int, handles: list[int]) -> list[int]:
 
 hosting.on_host_call = _dispatch
 hosting.on_hook = _run_hook
-release.on_dropped = drop_object

@@ -9,7 +9,6 @@ import sys
 import traceback
 import warnings
 from _thread import get_ident
-from collections.abc import Callable
 from typing import Any, Final
 
 from . import process
@@ -23,6 +22,7 @@ from .frame import (
     RELEASE_WORD,
 )
 from .host import count_live, ints, memory, scalar_export, text_at, trap_slot, unsigned, words
+from .objects import drop_object, watched
 from .ownership import _IN_USE, call_with_lock, lock
 
 _next_warning, _release = scalar_export("pg_warning"), scalar_export("pg_release")
@@ -32,7 +32,6 @@ kept: Final[list[Any]] = []
 """What the last callback returned: the engine takes its own references when the callback ends."""
 released: Final[list[int]] = []
 """Handles whose Python objects died; the next crossing hands them over."""
-on_dropped: Callable[[int], None] | None = None
 
 
 def hand_over(first: int) -> int:
@@ -90,13 +89,6 @@ def drain_if_last(address: int) -> None:
         drain_if_idle()
 
 
-watched: Final[set[int]] = set()
-"""Numbers of objects that nodes hold: while there are some, whoever may have held the last
-reference to a node calls `drain_if_idle`, so that these objects go when they would in PyTorch. And
-of what is noted on tensors of the engine, for which those who have one look when they go.
-"""
-
-
 def _at_exit() -> None:
     watched.clear()  # then nobody looks into memory that may be gone
 
@@ -117,7 +109,7 @@ def forget_dropped() -> None:
         idents = ints[at : at + n].tolist()
         ints[N_DROPPED] = 0
         for ident in idents:
-            on_dropped(ident)  # type: ignore[misc]
+            drop_object(ident)
 
 
 def _take_warnings() -> list[str]:

@@ -16,7 +16,7 @@ from .._boundary import asked, callbacks, overriding
 from .._boundary.asked import values_of
 from .._table.function_schema import FunctionSchema
 from .._table.schema import arguments
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from ..autograd import graph
 from . import backward_ops, handlers
 from .choice import requested_call

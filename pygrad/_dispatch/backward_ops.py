@@ -15,7 +15,7 @@ from typing import Any, Final
 from .._boundary import header
 from .._ground.dtypes import bool_
 from .._table import functions
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from ..autograd import enable_grad as _enable_grad
 from ..autograd import grad as _grad
 

@@ -195,6 +195,9 @@ def disabled_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any = None)
     return call_below_modes(func, args, kwargs or {})
 
 
+disabled_dispatch.__name__ = "__torch_dispatch__"  # the method of `Tensor` that it is
+
+
 @functools.cache
 def _answers(kind: Any) -> bool:
     """Whether tensors of a class are asked for their ops."""

@@ -11,7 +11,7 @@ from .._ground.dtypes import contiguous_format, strided
 from .._ground.dtypes import device as _device
 from .._ground.dtypes import layout as _layout
 from .._table import functions
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from .handlers import answers, without_modes
 
 _C = functions.C

@@ -37,8 +37,8 @@ from .._ground.dtypes import (
 from .._ground.warnings import once
 from .._table import functions
 from .._table.builtins import builtin
-from . import above
-from .tensor import Tensor, as_leaf
+from .base import Tensor, as_leaf
+from .lent import find_exported_tensor, find_lent_tensor
 
 
 def from_buffer(data: Any, shape: Sequence[int], kind: dtype) -> Tensor:
@@ -379,7 +379,7 @@ def _tensor_from_array(ndarray: Any, shares: bool, read_only: bool = False) -> T
 
     kind = _numpy_dtype(ndarray.dtype)
     if ndarray.base is not None:
-        shared = above.find_exported_tensor(ndarray, kind)
+        shared = find_exported_tensor(ndarray, kind)
         if shared is not None:
             return shared
     if any(stride < 0 for stride in ndarray.strides):
@@ -531,7 +531,7 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool, shares: bool = False
         refuse_foreign(data)
     if not isinstance(data, (list, tuple, int, float, complex)) and hasattr(data, "untyped"):
         named: Any = kind or getattr(data, "dtype", int64)
-        return above.elements_of(data, named, legacy=None)
+        return data._elements_as(named)  # type: ignore[no-any-return]
     if not isinstance(data, (list, tuple, int, float, complex)) and hasattr(data, "__array__"):
         return _tensor_from(data.__array__(), kind, copy, shares)
     if isinstance(data, (list, tuple)):
@@ -674,7 +674,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
                 "from_dlpack received an invalid capsule. Note that DLTensor capsules can be "
                 "consumed only once, so you might have already constructed a tensor from it once."
             ) from None
-    shared = above.find_lent_tensor(array, _numpy_dtype(array.dtype))
+    shared = find_lent_tensor(array, _numpy_dtype(array.dtype))
     if shared is None:
         if copy is False:
             raise NotImplementedError("from_dlpack: copy=False of memory that is not pygrad's")

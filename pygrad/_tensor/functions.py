@@ -14,7 +14,7 @@ from .._ground.dtypes import Size, dtype
 from .._ground.package import submodule
 from .._table import functions
 from .._table.builtins import builtin
-from .tensor import Tensor
+from .base import Tensor
 
 
 def is_tensor(obj: Any) -> bool:

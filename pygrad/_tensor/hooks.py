@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._boundary import calls, header
-from .._boundary.callbacks import drop_object, get_object, keep_object, objects, shown
-from .._boundary.release import watched as _watched
+from .._boundary.objects import drop_object, get_object, keep_object, objects, shown
+from .._boundary.objects import watched as _watched
 from .._ground.package import PACKAGE
 from .._table import functions
 

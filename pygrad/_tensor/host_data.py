@@ -8,12 +8,10 @@ import itertools
 import math
 import operator
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .. import _boundary
-from .._boundary import header
+from .._boundary import calls, header
 from .._boundary.arguments import refuse_foreign
 from .._boundary.blocks import empty_for_host
 from .._boundary.header import address_of
@@ -31,8 +29,9 @@ from .._ground.dtypes import (
     sparse_csr,
 )
 from .._table import functions
-from .creation import _as_complex, _from_nested
-from .tensor import Tensor, slots_of
+from .base import Tensor, TensorBase, slots_of
+from .creation import _as_complex, _from_nested, data_as_tensor
+from .lent import Exported, lent, owner_of
 
 _C = functions.C
 
@@ -107,36 +106,6 @@ def _empty_lists(shape: Any, level: int) -> list[Any]:
     return [_empty_lists(shape, level + 1) for _ in range(shape[level])]
 
 
-class _Exported:
-    """The owner of a NumPy view: keeps an alias of a tensor, and its export, alive as long as any
-    array over it.
-    """
-
-    __slots__ = ("__array_interface__", "__weakref__", "exported", "tensor")
-
-    tensor: Tensor
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.exported = False
-        self.tensor = tensor = _C["_export"](tensor)
-        self.exported = True
-        size, kind = tensor.itemsize, tensor.dtype
-        letter = "u" if not kind.is_signed else "f" if kind.is_floating_point else "i"
-        if kind.is_complex:
-            letter = "c"
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": tuple(tensor.shape),
-            "strides": tuple(stride * size for stride in tensor.stride()),
-            "typestr": "|b1" if kind.name == "bool" else f"<{letter}{size}",
-            "data": (header.place_of(tensor), False),
-        }
-
-    def __del__(self) -> None:
-        if self.exported:
-            _boundary.released.append(self.tensor._h | 1)
-
-
 def to_numpy(tensor: Tensor, force: bool) -> Any:
     """An array over the tensor's own memory."""
     import numpy as np
@@ -167,7 +136,7 @@ def to_numpy(tensor: Tensor, force: bool) -> Any:
     if tensor.dtype in (bfloat16, complex32):
         name = "BFloat16" if tensor.dtype is bfloat16 else "ComplexHalf"
         raise TypeError(f"Got unsupported ScalarType {name}")
-    return np.asarray(_Exported(tensor))
+    return np.asarray(Exported(tensor))
 
 
 def _resolve_lazy(tensor: Tensor, force: bool) -> Tensor:
@@ -184,48 +153,13 @@ def _resolve_lazy(tensor: Tensor, force: bool) -> Tensor:
     return tensor.resolve_conj().resolve_neg()
 
 
-def _owner(array: Any) -> _Exported | None:
-    while array is not None and not isinstance(array, _Exported):
-        array = getattr(array, "base", None)
-    return array
-
-
-_lent: Final[weakref.WeakValueDictionary[int, _Exported]] = weakref.WeakValueDictionary()
-"""The owners of memory that capsules show, by its address: a capsule does not tell."""
-
-
 def to_dlpack(tensor: Tensor, **options: Any) -> Any:
     """A capsule of the tensor's own memory, by way of NumPy."""
     array = to_numpy(tensor, force=False)
-    owner = _owner(array)
+    owner = owner_of(array)
     if owner is not None:
-        _lent[array.__array_interface__["data"][0]] = owner
+        lent[array.__array_interface__["data"][0]] = owner
     return array.__dlpack__(**options)
-
-
-def find_lent_tensor(array: Any, kind: dtype) -> Tensor | None:
-    """The tensor over the memory of an array made of a capsule from `to_dlpack`, or None."""
-    owner = _lent.get(array.__array_interface__["data"][0])
-    return None if owner is None else _tensor_over_export(array, kind, owner)
-
-
-def find_exported_tensor(array: Any, kind: dtype) -> Tensor | None:
-    """The tensor over the memory of an array that came from `to_numpy`, or None."""
-    return _tensor_over_export(array, kind, _owner(array))
-
-
-def _tensor_over_export(array: Any, kind: dtype, owner: _Exported | None) -> Tensor | None:
-    if (
-        owner is None
-        or owner.tensor.dtype is not kind
-        or any(s % kind.itemsize or s < 0 for s in array.strides)
-    ):
-        return None
-    start = array.__array_interface__["data"][0] - _boundary.base_address
-    tensor = owner.tensor
-    offset = (start - address_of(tensor)) // kind.itemsize + tensor.storage_offset()
-    strides = [s // kind.itemsize for s in array.strides]
-    return tensor.as_strided(array.shape, strides, offset).detach()
 
 
 def to_bytes(tensor: Tensor) -> bytes:
@@ -246,7 +180,7 @@ def _rebuild(
 ) -> Any:
     made, at = empty_for_host(shape, BY_NAME[name])
     header.write_at(at, raw)
-    if kind is not Tensor:
+    if kind is not calls._tensor_type:
         made = kind._make_subclass(kind, made)  # type: ignore[attr-defined]
     made._mark(requires_grad)
     return _with_attributes(made, attributes)
@@ -270,7 +204,7 @@ def _rebuild_strided(
     for pending, method in zip(lazy, ("conj", "_neg_view"), strict=True):
         made = getattr(made, method)() if pending else made
     made = _C["data"](made)
-    if kind is not Tensor:
+    if kind is not calls._tensor_type:
         made = kind._make_subclass(kind, made)  # type: ignore[attr-defined]
     made._mark(requires_grad)
     return _with_attributes(made, attributes)
@@ -368,7 +302,7 @@ def _rebuild_meta(
     made = functions.SPACES["torch"]["empty_strided"](
         shape, strides, dtype=BY_NAME[name], device="meta"
     )
-    if kind is not Tensor:
+    if kind is not calls._tensor_type:
         made = kind._make_subclass(kind, made)
     made._mark(requires_grad)
     made.__dict__.update(attributes)
@@ -536,3 +470,73 @@ def dim_order(tensor: Tensor, ambiguity_check: bool | list[Any]) -> tuple[int, .
             place = at
         order.insert(place, dim)
     return tuple(reversed(order))
+
+
+# ------------------------------------------------------------------ methods
+
+
+class HostMethods(TensorBase):
+    """Methods of `Tensor` that give its elements to Python, or take them from there."""
+
+    __slots__ = ()
+
+    __array_priority__ = 1000
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers (a number for a 0-dim tensor)."""
+        return tolist(self)  # type: ignore[arg-type]
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """A NumPy array over the same memory: no copy, and it keeps the tensor alive.
+
+        While the array lives, tensors saved for backward are copied at once, so that writing
+        through the array never reaches a gradient.
+
+        Raises:
+            RuntimeError: the tensor requires grad (unless `force`, or under no_grad).
+        """
+        return to_numpy(self, force)  # type: ignore[arg-type]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        array = self.numpy()
+        if dtype is not None:
+            array = array.astype(dtype, copy=False)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return data_as_tensor(array.astype("uint8") if array.dtype == bool else array)
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, **options: Any) -> Any:
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return to_dlpack(self, **options)  # type: ignore[arg-type]
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return reduce_tensor(self)  # type: ignore[arg-type]
+
+    def dim_order(self, *, ambiguity_check: bool | list[Any] = False) -> tuple[int, ...]:
+        """The dimensions from the outermost in memory to the innermost.
+
+        Args:
+            ambiguity_check: True to raise where there are several such orders; or the memory
+                formats of which exactly one must be this tensor's.
+
+        Raises:
+            RuntimeError: the order is ambiguous. TypeError: anything else to check.
+        """
+        return dim_order(self, ambiguity_check)  # type: ignore[arg-type]
+
+    def apply_(self, function: Callable[[Any], Any]) -> Tensor:
+        """Replaces each element by ``function(element)``. Slow, for CPU tensors, as in PyTorch."""
+        return apply_(self, function)  # type: ignore[arg-type]
+
+    def map_(self, other: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+        """Replaces each element by ``callable(element, element of other)``; slow."""
+        return map_(self, [other], "map_", callable)  # type: ignore[arg-type]
+
+    def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+        """Replaces each element by ``callable(element, element of x, element of y)``."""
+        return map_(self, [x, y], "map2_", callable)  # type: ignore[arg-type]

@@ -1,10 +1,12 @@
-"""Encodes the subscripts of ``x[...]`` as words for the engine (see index.def)."""
+"""Subscripts: ``x[...]`` as words for the engine (see index.def), and the methods for them."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
+from .. import _boundary
 from .._boundary import calls, constants, overriding, user_level
 from .._boundary.arguments import (
     K_OVERRIDING,
@@ -15,8 +17,14 @@ from .._boundary.arguments import (
     kind_of,
     refuse_foreign,
 )
+from .._boundary.calls import invoke
+from .._boundary.shapes import indexer, subscript
 from .._ground.dtypes import int64
-from . import above
+from .base import TensorBase
+from .creation import data_as_tensor, tensor
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 _ABSENT, _SMALL = constants.ITEM_ABSENT, 1 << 62
 NONE, ELLIPSIS, INT = constants.ITEM_NONE, constants.ITEM_ELLIPSIS, constants.ITEM_INT
@@ -68,9 +76,9 @@ def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
     if isinstance(item, calls._tensor_type):
         made = item
     elif isinstance(item, (list, tuple, range)):
-        made = above.tensor(list(item)) if item else above.tensor([]).to(int64)
+        made = tensor(list(item)) if item else tensor([]).to(int64)
     elif hasattr(item, "__array__") and getattr(item, "ndim", False):
-        made = above.data_as_tensor(item)
+        made = data_as_tensor(item)
     elif hasattr(item, "__index__"):
         words += (INT, item.__index__())
         return
@@ -114,3 +122,77 @@ def encode_index(index: Any) -> Index:
     else:
         _add(index, words, keep)
     return Index(words, keep)
+
+
+# ------------------------------------------------------------------ methods
+
+
+class IndexMethods(TensorBase):
+    """Methods of `Tensor` between brackets, and those of a sequence."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, index: Any) -> Tensor: ...
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if not isinstance(value, (TensorBase, int, float, complex)):
+            value = self._assignable(value)
+        invoke(_SETITEM, _boundary.METHOD, (self, encode_index(index), value), {})
+
+    def _assignable(self, value: Any) -> Tensor:
+        """A NumPy array or number as a tensor of this dtype; PyTorch takes nothing else."""
+        refuse_foreign(value)
+        if not hasattr(value, "__array__"):
+            raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")  # type: ignore[attr-defined]
+        return tensor(value, dtype=self.dtype)
+
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.dim() == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (TensorBase, int, float, complex)):
+            return bool((element == self).any())  # type: ignore[union-attr]
+        refuse_foreign(element)
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+
+    def __reversed__(self) -> Any:
+        return self.flip(0) if self.dim() else self
+
+
+_GETITEM, _SETITEM = calls.ROWS["_getitem"], calls.ROWS["_setitem"]
+_get_items = subscript(_GETITEM)
+_state: Final = overriding.state
+
+
+def _get_any(self: Tensor, index: Any) -> Any:
+    """``x[index]`` for an index other than an int, or a tensor of another class."""
+    if overriding.modes_anywhere and overriding.has_modes():
+        pass
+    elif type(self) is calls._tensor_type or _state.off or kind_of(self) == K_TENSOR:
+        try:
+            return _get_items(self, encode_index(index))
+        except Overridden:
+            pass
+    args = (self, *index) if type(index) is tuple else (self, index)
+    found = overriding.overloaded_args(args)
+    return overriding.call(IndexMethods.__getitem__, (self, index), {}, found)
+
+
+IndexMethods.__getitem__ = indexer(_GETITEM, _get_any)  # type: ignore[method-assign]
+IndexMethods.__getitem__.__name__ = "__getitem__"
+calls.holders.append(globals())

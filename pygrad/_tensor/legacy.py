@@ -7,14 +7,16 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from .._boundary import calls
 from .._boundary.blocks import empty_for_host
 from .._ground.dtypes import ALL, BY_NAME, C_NAMES, Size, dtype, layout, sparse_coo, strided
 from .._ground.dtypes import device as as_device
 from .._ground.package import PACKAGE
 from .._table import functions
+from .base import Tensor
 from .creation import _default_dtype, _is_sequence, _tensor_from
 from .functions import is_storage
-from .tensor import Tensor
+from .subclasses import SubclassMethods
 
 _C = functions.C
 
@@ -117,7 +119,8 @@ def legacy_tensor(
     if len(args) == 1 and isinstance(first, Tensor):
         if kind is not None and first.dtype is not kind:
             raise TypeError(f"expected {_options(kind)} (got {_options(first.dtype)})")
-        return Tensor.as_subclass(first, Tensor)  # which asks no class, as __getitem__ would
+        # asks no class, as __getitem__ would
+        return SubclassMethods.as_subclass(first, calls._tensor_type)  # type: ignore[no-any-return]
     is_number = hasattr(first, "__index__") and not isinstance(first, bool)
     is_array = bool(getattr(first, "ndim", 0))
     if is_number and not is_array:
@@ -195,7 +198,7 @@ def dtype_named(kind: Any) -> dtype:
         return kind
     if isinstance(kind, tensortype):
         return kind.dtype
-    if kind is Tensor or kind == "torch.Tensor":
+    if kind is calls._tensor_type or kind == "torch.Tensor":
         return _default_dtype()
     if isinstance(kind, str):
         for found in ALL:
@@ -220,7 +223,7 @@ def set_default_tensor_type(t: Any, /) -> None:
         ...     warnings.simplefilter("ignore")
         ...     pygrad.set_default_tensor_type(pygrad.FloatTensor)
     """
-    if not isinstance(t, (str, tensortype)) and t is not Tensor:
+    if not isinstance(t, (str, tensortype)) and t is not calls._tensor_type:
         raise TypeError(
             "invalid type object: only floating-point types are supported as the default type"
         )

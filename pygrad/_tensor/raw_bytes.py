@@ -7,8 +7,8 @@ from typing import Any
 
 from .._ground.dtypes import uint8
 from .._table import functions
+from .base import Tensor
 from .creation import from_buffer
-from .tensor import Tensor
 
 
 def bytes_of(what: Any, device: Any = "cpu") -> Tensor:

@@ -21,9 +21,10 @@ from ..nn.parameter import Parameter
 from ..sparse._make import sparse_compressed_tensor, sparse_coo_tensor
 from ..storage import TypedStorage, UntypedStorage, storage_class
 from ..utils.hooks import warn_if_has_hooks
+from .base import slots_of
 from .float8 import FORMS, decode
 from .host_data import _is_batched
-from .tensor import Tensor, slots_of
+from .tensor import Tensor
 
 _F, _C = functions.SPACES["torch"], functions.C
 

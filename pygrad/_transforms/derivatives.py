@@ -21,7 +21,7 @@ from .._dispatch.handlers import unseen
 from .._ground.dtypes import preserve_format
 from .._ground.tree import TreeSpec, flatten, map_leaves, unflatten
 from .._table import functions
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from ..autograd import forward_ad
 from ..autograd import grad as _gradients
 from ..autograd.graph import disable_saved_tensors_hooks

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from . import vmap as maps
 
 

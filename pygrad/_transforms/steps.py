@@ -12,7 +12,7 @@ from typing import Any
 
 from .._ground.tree import flatten, map_leaves
 from .._table import functions
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from ..autograd import grad as _gradients
 from .arguments import _as_tuple as _as_tuple
 from .arguments import _check_unique_non_empty as _check_unique_non_empty

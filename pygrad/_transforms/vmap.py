@@ -22,7 +22,7 @@ from .._ground.tree import flatten as tree_flatten
 from .._ground.tree import spread as _broadcast_to_and_flatten
 from .._ground.tree import unflatten as tree_unflatten
 from .._table import functions
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from ..random import get_rng_state, set_rng_state
 
 _C = functions.C

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._ground.dtypes import strided
 from .._table import functions as _functions
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from . import _cycles as _cycles
 from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad

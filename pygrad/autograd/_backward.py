@@ -9,7 +9,7 @@ from typing import Any
 from .._boundary import callbacks, calls, long_calls
 from .._boundary.arguments import refuse_foreign
 from .._table import functions
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from . import graph
 from ._walk import walk
 from .graph import GradientEdge

@@ -25,7 +25,7 @@ from .. import _boundary
 from .._boundary import callbacks
 from .._ground.uninterrupted import skip_entry_interrupts
 from .._table import functions
-from .._tensor import tensor
+from .._tensor.base import TensorBase
 from . import graph
 from .function import BackwardCFunction
 
@@ -105,8 +105,8 @@ def _objects_of_the_engine() -> dict[int, list[Any]]:
         node = ref()
         if node is not None:
             found.setdefault(address, []).append(node)
-    handle = vars(tensor.Tensor)["_h"]  # uninitialized parameters override it
-    tensors = {kind for kind in _kinds(tensor.Tensor) if kind._h is handle}
+    handle = TensorBase._h  # uninitialized parameters override it
+    tensors = {kind for kind in _kinds(TensorBase) if kind._h is handle}
     for each in gc.get_objects():
         if type(each) in tensors and (address := getattr(each, "_h", 0)):
             found.setdefault(address, []).append(each)

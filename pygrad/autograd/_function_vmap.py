@@ -15,7 +15,7 @@ from .._boundary.header import dual_levels
 from .._boundary.modes import LEVELS, switch
 from .._ground.tree import flatten, spread, unflatten
 from .._table import functions
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from .._transforms.vmap import level, levels, vmap
 
 _C = functions.C

@@ -9,7 +9,7 @@ from typing import Any
 from .._boundary import calls
 from .._boundary.overriding import overridable
 from .._ground.package import PACKAGE
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from ._backward import differentiate
 from .graph import GradientEdge
 

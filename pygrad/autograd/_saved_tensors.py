@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from .._boundary.callbacks import drop_object, keep_object
+from .._boundary.objects import drop_object, keep_object
 from .._ground.dtypes import device, strided
 from .._table import functions
 from .._tensor.creation import data_as_tensor

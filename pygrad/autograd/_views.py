@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .._table import functions
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from .graph import _wrap
 
 _C, _F = functions.C, functions.SPACES["torch"]

@@ -55,7 +55,7 @@ def _note_trace(_ident: int, _words: list[int]) -> list[int]:
     """Records the current stack, without the source lines, which are read only if it is shown."""
     stack = traceback.StackSummary.extract(traceback.walk_stack(_caller()), lookup_lines=False)
     stack.reverse()
-    return [callbacks.add_callable(stack)]
+    return [callbacks.keep_object(stack)]
 
 
 def _report(ident: int, words: list[int]) -> list[int]:

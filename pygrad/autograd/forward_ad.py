@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._boundary import calls, header
+from .._ground.decorators import _DecoratorContextManager
 from .._table import functions as _functions
-from .._tensor.tensor import Tensor
-from ..utils._contextlib import _DecoratorContextManager
+from .._tensor.base import Tensor
 
 __all__ = [
     "UnpackedDualTensor",

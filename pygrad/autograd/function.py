@@ -19,9 +19,9 @@ from .._boundary.arguments import refuse_foreign
 from .._boundary.modes import GRAD, NO_FORWARD, get, here, here_now, replace, switch
 from .._boundary.overriding import is_overriding
 from .._table import functions as _functions
+from .._tensor.base import Tensor
 from .._tensor.functions import typename
 from .._tensor.hooks import RemovableHandle
-from .._tensor.tensor import Tensor
 from .._transforms.vmap import levels
 from . import _function_vmap, graph
 from .grad_mode import no_grad

@@ -16,8 +16,7 @@ from .._boundary import calls, long_calls
 from .._boundary.arguments import K_OVERRIDING, kind_of, refuse_foreign
 from .._boundary.host import layout
 from .._table import functions as _functions
-from .._tensor import namespace as pygrad
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from .._transforms.vmap import mapped_or_one_by_one
 from . import forward_ad, graph
 from ._gradients import grad as _grad
@@ -29,7 +28,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 Tensors: TypeAlias = tuple[Any, ...]
 Function: TypeAlias = Callable[..., Any]
 
-_C = _functions.C
+_C, _F = _functions.C, _functions.SPACES["torch"]
 _make_points = long_calls.resumption(calls.ROWS["_functional_points"])
 _find_derivative = long_calls.resumption(calls.ROWS["_functional_answer"])
 _OUTPUTS = "outputs of the user-provided function"
@@ -270,7 +269,7 @@ def _fill_in_zeros(
         if grad is None:
             if strict:
                 raise RuntimeError(_MISSING[stage].format(place))
-            grad = pygrad.zeros_like(refs[place])
+            grad = _F["zeros_like"](refs[place])
         elif strict and create_graph and not grad.requires_grad:
             what = "hessian" if "double" in stage else "jacobian"
             raise RuntimeError(
@@ -296,7 +295,7 @@ def _columns(func: Function, points: Tensors, strategy: str, hessian: bool, *fla
             output = func(*(forward_ad.make_dual(x, t.view_as(x)) for x, t in pairs))
             parts = map(forward_ad.unpack_dual, _tuple_of(output, "outputs", None))
             return tuple(
-                pygrad.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts
+                _F["zeros_like"](p.primal) if p.tangent is None else p.tangent for p in parts
             )
 
     if not hessian:
@@ -304,7 +303,7 @@ def _columns(func: Function, points: Tensors, strategy: str, hessian: bool, *fla
     else:
         each_unit = zip(*(unit.unbind(0) for unit in units), strict=True)
         rows = [push_forward(*tangents) for tangents in each_unit]
-        columns = [pygrad.stack(each) for each in zip(*rows, strict=True)]
+        columns = [_F["stack"](each) for each in zip(*rows, strict=True)]
     return output, _C["_functional_columns"](columns, points)
 
 

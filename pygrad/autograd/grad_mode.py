@@ -19,10 +19,10 @@ from .._boundary.modes import (
     replace,
     switch,
 )
+from .._ground.decorators import _DecoratorContextManager, _NoParamDecoratorContextManager
 from .._table.builtins import builtin
 from .._table.functions import C
-from .._tensor.tensor import Tensor
-from ..utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
+from .._tensor.base import Tensor
 
 __all__ = [
     "enable_grad",

@@ -16,8 +16,7 @@ from typing import Any
 
 from .._boundary import callbacks
 from .._table import functions as _functions
-from .._tensor import namespace as pygrad
-from .._tensor.tensor import Tensor
+from .._tensor.base import Tensor
 from .._transforms.older_vmap import _vmap
 from . import forward_ad
 from ._gradients import grad as _grad
@@ -31,7 +30,7 @@ __all__ = [
     "gradgradcheck",
 ]
 
-_C = _functions.C
+_C, _F = _functions.C, _functions.SPACES["torch"]
 _requires_grad = attrgetter("requires_grad")
 _BATCHED = (
     "gradcheck or gradgradcheck failed while testing batched gradient computation.\n"
@@ -148,7 +147,7 @@ def _compare_batched_backward(*given: Any) -> tuple[Any, ...]:
                 for grad, x in zip(grads, wanted, strict=True)
             ]
 
-        cotangents = [pygrad.randn_like(output) for _ in range(2)]
+        cotangents = [_F["randn_like"](output) for _ in range(2)]
         pull_batch = partial(pull_back, batched=True)
         for j, results in enumerate(_pairs(pull_back, pull_batch, cotangents, _BATCHED)):
             _expect_close(i, j, _BATCHED, *results)
@@ -169,9 +168,9 @@ def _compare_batched_forward(
                 given[place] = forward_ad.make_dual(given[place], tangent)
                 outputs = [y for y in _as_tuple(func(*given)) if y.dtype._inexact]
                 parts = map(forward_ad.unpack_dual, outputs)
-                return tuple(pygrad.zeros_like(p) if t is None else t for p, t in parts)
+                return tuple(_F["zeros_like"](p) if t is None else t for p, t in parts)
 
-        tangents = [pygrad.randn_like(x) for _ in range(2)]
+        tangents = [_F["randn_like"](x) for _ in range(2)]
         for k, results in enumerate(_pairs(push, _vmap(push), tangents, _BATCHED_FORWARD)):
             _expect_close(k, k, _BATCHED_FORWARD, *results)
     return ()
@@ -182,9 +181,9 @@ def _pairs(
 ) -> Iterator[tuple[Any, Any]]:
     """Yields each result of a function of a batch beside the stacked results of single calls."""
     singles = [single(each) for each in given]
-    expected = [pygrad.stack(results) for results in zip(*singles, strict=True)]
+    expected = [_F["stack"](results) for results in zip(*singles, strict=True)]
     try:
-        got = batched(pygrad.stack(given))
+        got = batched(_F["stack"](given))
     except RuntimeError as error:
         raise GradcheckError(
             f"While computing batched gradients, got: {error}\n\n{note}"
@@ -193,7 +192,7 @@ def _pairs(
 
 
 def _expect_close(output: int, input_: int, note: str, got: Any, expected: Any) -> None:
-    if got.layout is not expected.layout or not pygrad.allclose(got, expected):
+    if got.layout is not expected.layout or not _F["allclose"](got, expected):
         raise GradcheckError(
             f"For output {output} and input {input_}:\n\n{note}\n\nGot:\n{got}\n\n"
             f"Expected:\n{expected}"

@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple, cast
 
 from .. import _boundary
 from .._boundary import calls, header
-from .._boundary.callbacks import drop_object, get_object, keep_object, keep_watched
+from .._boundary.objects import drop_object, get_object, keep_object, keep_watched
 from .._ground.dtypes import BY_CODE, device, dtype
+from .._ground.package import submodule
 from .._table import functions as _functions
 from .._table.builtins import builtin
-from .._tensor import above as _above
 from .._tensor.hooks import (
     EngineHandle,
     RemovableHandle,
@@ -673,4 +673,6 @@ def _run_logged(outputs: Sequence[Any], run: Callable[[], Any]) -> Any:
 
 def _engine_run_backward(t_outputs: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, ...]:
     """`Variable._execution_engine.run_backward`; logs each node if debug logging is on."""
-    return _above.Variable._execution_engine.run_backward(t_outputs, *args, **kwargs)
+    engine = submodule("autograd.variable").Variable._execution_engine
+    found: tuple[Any, ...] = engine.run_backward(t_outputs, *args, **kwargs)
+    return found

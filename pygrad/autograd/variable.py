@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .._boundary.callbacks import drop_object, keep_object
+from .._boundary.objects import drop_object, keep_object
 from .._table import functions as _functions
-from .._tensor.tensor import Tensor, as_leaf
+from .._tensor.base import Tensor, as_leaf
 from ._backward import differentiate
 
 __all__ = ["Variable", "VariableMeta"]

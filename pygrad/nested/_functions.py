@@ -8,7 +8,8 @@ import functools
 from typing import Any, Final
 
 from .._table import functions as _ops
-from .._tensor.tensor import _INPLACE_OPERATORS, _OPERATORS, Tensor
+from .._tensor.operators import _INPLACE_OPERATORS, _OPERATORS
+from .._tensor.tensor import PARTS, Tensor
 
 _ELEMENTWISE: Final = frozenset({"direct", "batch:elementwise", "elementwise"})
 """Words of rows that compute each element of one of the same place."""
@@ -54,7 +55,7 @@ def _table_functions() -> dict[Any, Known]:
     for table, ending in ((_OPERATORS, ""), (_INPLACE_OPERATORS, "_")):
         for name, operators in table.items():
             for operator in operators.split():
-                method = vars(Tensor)[operator]
+                method = getattr(Tensor, operator)
                 known[method] = Known(name + ending, frozenset(by_name[name].words))
     return known
 
@@ -64,15 +65,21 @@ def reflected_operators() -> dict[str, str]:
     names. A quotient is composed of ops for nested tensors too.
     """
     own = " ".join(_OPERATORS.values()).split()
+    written = {name for part in PARTS for name in vars(part)}
     pairs = [(f"__r{name[2:]}", op) for op in _OPERATORS for name in _OPERATORS[op].split()]
     return {
-        name: op for name, op in pairs if name in vars(Tensor) and name not in own and op != "div"
+        name: op for name, op in pairs if name in written and name not in own and op != "div"
     }
 
 
 @functools.cache
 def _getters() -> dict[int, str]:
-    return {id(each): name for name, each in vars(Tensor).items() if isinstance(each, property)}
+    return {
+        id(each): name
+        for part in PARTS
+        for name, each in vars(part).items()
+        if isinstance(each, property)
+    }
 
 
 def function_info(function: Any) -> Known:

@@ -7,7 +7,8 @@ import weakref
 from typing import Any, NoReturn
 
 from .._boundary import calls, header, release
-from .._tensor.tensor import Tensor, slots_of
+from .._tensor.base import slots_of
+from .._tensor.tensor import Tensor
 from ..autograd.graph import get_gradient_edge
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 import pygrad
 from pygrad._table import functions
 from pygrad._table.schema import Argument, arguments, plain_type, python_name, results, spreads
-from pygrad._tensor import tensor
+from pygrad._tensor import operators, tensor
 from pygrad.nn import _functional
 from pygrad.signal import windows
 
@@ -158,13 +158,13 @@ def is_the_tables(name: str, space: str) -> bool:
     if space == "torch":
         return vars(pygrad).get(name) is functions.SPACES["torch"][name]
     if space == "method":
-        return vars(tensor.Tensor).get(name) is functions.SPACES["method"][name]
+        return inspect.getattr_static(tensor.Tensor, name, None) is functions.SPACES["method"][name]
     if space == "nn":
         return name not in _functional.__all__
     if space == "windows":
         return vars(windows).get(name) is functions.SPACES["windows"][name]
     if space == "property":
-        getter = inspect.unwrap(vars(tensor.Tensor)[name].fget)
+        getter = inspect.unwrap(inspect.getattr_static(tensor.Tensor, name).fget)
         return getter is functions.SPACES["property"][name]
     return True
 
@@ -187,10 +187,10 @@ def _definitions(space: str) -> list[str]:
 
 
 def _operators() -> list[str]:
-    """The operators that `tensor` puts on the class from its own tables."""
+    """The operators that `operators.py` puts on its class from its own tables."""
     names = [
         name
-        for table in (tensor._OPERATORS, tensor._INPLACE_OPERATORS)
+        for table in (operators._OPERATORS, operators._INPLACE_OPERATORS)
         for group in table.values()
         for name in group.split()
     ]

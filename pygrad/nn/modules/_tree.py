@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ... import utils
 from ..._table.functions import C
 from ..._tensor import namespace as pygrad
+from ..._tensor.base import drop_grads
 from ..._tensor.parse_to import parse_to
-from ..._tensor.tensor import Tensor, drop_grads
+from ..._tensor.tensor import Tensor
 from .._types import DeviceLike
 from ..parameter import Parameter
 from . import _conversions

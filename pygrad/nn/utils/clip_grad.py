@@ -13,7 +13,8 @@ from typing import TypeAlias
 from ... import linalg
 from ..._table.functions import C
 from ..._tensor import namespace as pygrad
-from ..._tensor.tensor import Tensor, answers_for_ops
+from ..._tensor.subclasses import answers_for_ops
+from ..._tensor.tensor import Tensor
 
 __all__ = [
     "clip_grad_norm",

@@ -26,7 +26,8 @@ from ..._ground.package import submodule
 from ..._table import functions
 from ..._table.builtins import builtin
 from ..._tensor.parse_to import parse_to
-from ..._tensor.tensor import Tensor, answers_for_ops
+from ..._tensor.subclasses import answers_for_ops
+from ..._tensor.tensor import Tensor
 from ..._transforms.vmap import levels as _levels
 from ...autograd import grad_mode as _grad_mode
 from ...autograd import graph
