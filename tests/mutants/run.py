@@ -161,7 +161,9 @@ class Tree:
         return False, "hangs" if status < 0 else f"does not run: {self.failure()}"
 
 
-def tried(found: list[Mutant], trees: list[Tree]) -> Iterator[tuple[Mutant, bool, str, float]]:
+def try_mutants(
+    found: list[Mutant], trees: list[Tree]
+) -> Iterator[tuple[Mutant, bool, str, float]]:
     """Tries mutants, one at a time in each tree; yields each with its result and seconds."""
     todo: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[Mutant, bool, str, float]] = queue.SimpleQueue()
@@ -206,7 +208,7 @@ def main() -> int:
     for tree in trees[1:]:
         tree.copy_from(trees[0].root)
     left = 0
-    for mutant, caught, how, seconds in tried(found, trees):
+    for mutant, caught, how, seconds in try_mutants(found, trees):
         left += not caught
         print(f"{mutant.part}: {mutant.breaks} {how} ({seconds:.0f} s)", flush=True)
     catching = sorted(set().union(*(tree.catching for tree in trees)))
