@@ -272,11 +272,11 @@ def imports_of_module(path: Path) -> set[str]:
     """The modules that a module names in its imports: ``from .a import b`` is a's, unless b is a
     module. That a package comes before its modules is no arrow.
     """
-    found = {name for _, name, _ in imported(path)}
+    found = {name for _, name, _ in imports_of(path)}
     return found - {str(path.relative_to(FRONT))}
 
 
-def imported(path: Path) -> Iterator[tuple[str, str, bool]]:
+def imports_of(path: Path) -> Iterator[tuple[str, str, bool]]:
     """Each name that a module binds by an import, with the file of the module that it is of, and
     whether it is that module itself.
     """
@@ -324,7 +324,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 def modules_bound(path: Path) -> dict[str, str]:
     """The modules of the front that a module imports as such, by their names there."""
-    return {name: file for name, file, itself in imported(path) if itself}
+    return {name: file for name, file, itself in imports_of(path) if itself}
 
 
 def ways_of_every_kind() -> dict[str, set[str]]:

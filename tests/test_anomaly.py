@@ -22,7 +22,7 @@ def quiet() -> Iterator[None]:
     pygrad.autograd.set_detect_anomaly(False)
 
 
-def written(between: int = 1) -> Any:
+def write(between: int = 1) -> Any:
     x = pygrad.ones(2, requires_grad=True)
     y = x * 2
     z = y * y  # saved here
@@ -35,7 +35,7 @@ def written(between: int = 1) -> Any:
 def line_of(comment: str) -> str:
     with open(__file__, encoding="utf-8") as file:
         number = next(i for i, line in enumerate(file, 1) if line.rstrip().endswith(comment))
-    return f"{__file__}:{number}, in written: "
+    return f"{__file__}:{number}, in write: "
 
 
 @pytest.mark.parametrize("writes", [1, 2, 5])
@@ -43,7 +43,7 @@ def test_check_mode_names_the_lines_that_saved_and_wrote(writes: int) -> None:
     with pygrad.autograd.graph.set_saved_tensor_mode("check"):
         pygrad.autograd.set_detect_anomaly(True)
         with pytest.raises(RuntimeError) as caught:
-            written(writes).backward()
+            write(writes).backward()
     text = str(caught.value)
     assert f"It was saved by MulBackward0 at {line_of('# saved here')}z = y * y" in text
     assert f"It was modified at {line_of('# first written here')}y.add_(1)" in text
@@ -51,7 +51,7 @@ def test_check_mode_names_the_lines_that_saved_and_wrote(writes: int) -> None:
 
 def test_check_mode_names_no_lines_while_anomaly_mode_is_off() -> None:
     with pygrad.autograd.graph.set_saved_tensor_mode("check"), pytest.raises(RuntimeError) as e:
-        written().backward()
+        write().backward()
     assert "It was" not in str(e.value)
 
 

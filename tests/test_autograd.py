@@ -597,13 +597,13 @@ def test_hook_may_use_the_engine() -> None:
     x = leaf(2.0)
     y = x * x
 
-    def nested(g: Any) -> Any:
+    def nest(g: Any) -> Any:
         z = leaf(3.0)
         with pygrad.enable_grad():
             (z * z).sum().backward()
         return g * z.grad
 
-    y.register_hook(nested)
+    y.register_hook(nest)
     y.sum().backward()
     assert x.grad.tolist() == [24.0]
 
@@ -757,7 +757,7 @@ class _Picky(pygrad.autograd.Function):
         return None if g[-1] else g * 2
 
 
-def _mixed(x: Any, seen: list[Any]) -> Any:
+def _mix(x: Any, seen: list[Any]) -> Any:
     """A function with a hook, a custom function and a broadcast."""
     y = (x.exp() * x.sum()).reshape(3, 1) * pygrad.tensor([[1.0, 0.3]], dtype=x.dtype)
     y.register_hook(lambda g: seen.append(g.tolist()))
@@ -770,9 +770,9 @@ def test_rows_are_what_calls_one_by_one_give(create_graph: bool) -> None:
     apart: list[Any] = []
     x = leaf(0.3, -0.7, 1.1)
     mine = pygrad.autograd.functional.jacobian(
-        lambda x: _mixed(x, together), x, create_graph=create_graph
+        lambda x: _mix(x, together), x, create_graph=create_graph
     )
-    y = _mixed(x, apart)
+    y = _mix(x, apart)
     rows = [grad(e, x, retain_graph=True, create_graph=create_graph)[0] for e in y.unbind(0)]
     assert mine.tolist() == pygrad.stack(rows).tolist()
     assert together == apart

@@ -25,7 +25,7 @@ SPACES: dict[str, Any] = {
 }
 
 
-def of_the_table() -> Iterator[tuple[Any, str, functions.Op, str]]:
+def table_functions() -> Iterator[tuple[Any, str, functions.Op, str]]:
     for op in functions.TABLE:
         for word, space in SPACES.items():
             for name in op.names(word):
@@ -33,11 +33,11 @@ def of_the_table() -> Iterator[tuple[Any, str, functions.Op, str]]:
                     yield space, name, op, word
 
 
-def composed() -> Iterator[tuple[Any, str]]:
+def composed_functions() -> Iterator[tuple[Any, str]]:
     yield pygrad, "tensor"
 
 
-ALL = [*((space, name) for space, name, _, _ in of_the_table()), *composed()]
+ALL = [*((space, name) for space, name, _, _ in table_functions()), *composed_functions()]
 
 
 @pytest.mark.parametrize(("space", "name"), ALL, ids=[f"{m.__name__}.{n}" for m, n in ALL])
@@ -57,7 +57,7 @@ def test_function_has_a_name_and_is_found_by_it(space: Any, name: str) -> None:
 
 
 def test_signature_is_that_of_the_schema() -> None:
-    for space, name, op, word in of_the_table():
+    for space, name, op, word in table_functions():
         found = inspect.signature(getattr(space, name))
         offered = op.rows_in(word)
         if len(offered) > 1:

@@ -51,7 +51,7 @@ def function_of(t: Any, forward: Any = None, backward: Any = None) -> Any:
     return type("F", (t.autograd.Function,), body).apply
 
 
-def stored(t: Any, pack: Any, unpack: Any) -> Any:
+def store(t: Any, pack: Any, unpack: Any) -> Any:
     with t.autograd.graph.saved_tensors_hooks(pack, unpack):
         x = t.ones(2, requires_grad=True)
         x.exp().sum().backward()
@@ -63,7 +63,7 @@ def in_module(t: Any, register: str, fail: Fail) -> Any:
     layer(t.ones(1, 2, requires_grad=True)).sum().backward()
 
 
-def averaged(model: Any) -> None:
+def average(model: Any) -> None:
     for _ in range(2):
         model.update_parameters(pygrad.nn.Linear(1, 1))
 
@@ -118,7 +118,7 @@ HOST: dict[str, Callable[[Any, Fail], Any]] = {
     "hook of a module": lambda t, f: in_module(t, "register_forward_hook", f),
     "hook before a module": lambda t, f: in_module(t, "register_forward_pre_hook", f),
     "pass over the layers": lambda t, f: t.nn.Linear(2, 2).apply(f),
-    "average": lambda t, f: averaged(t.optim.swa_utils.AveragedModel(t.nn.Linear(1, 1), avg_fn=f)),
+    "average": lambda t, f: average(t.optim.swa_utils.AveragedModel(t.nn.Linear(1, 1), avg_fn=f)),
 }
 """Run by Python alone."""
 
@@ -134,7 +134,7 @@ class Later:
         return self.fail() if self.calls > 1 else (x[0] if isinstance(x, tuple) else x).exp()
 
 
-def hooked(add: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Fail], Any]:
+def hook_program(add: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Fail], Any]:
     def run(t: Any, fail: Fail) -> Any:
         x, y = graph(t)
         add(t, x, y)(fail)
@@ -144,16 +144,16 @@ def hooked(add: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Fail], Any]:
 
 
 ENGINE: dict[str, Callable[[Any, Fail], Any]] = {
-    "hook of a tensor": hooked(lambda t, x, y: y.register_hook),
-    "hook of a leaf": hooked(lambda t, x, y: x.register_hook),
-    "hook after a leaf": hooked(lambda t, x, y: x.register_post_accumulate_grad_hook),
-    "hook of a node": hooked(lambda t, x, y: y.grad_fn.register_hook),
-    "hook before a node": hooked(lambda t, x, y: y.grad_fn.register_prehook),
-    "hook of several": hooked(
+    "hook of a tensor": hook_program(lambda t, x, y: y.register_hook),
+    "hook of a leaf": hook_program(lambda t, x, y: x.register_hook),
+    "hook after a leaf": hook_program(lambda t, x, y: x.register_post_accumulate_grad_hook),
+    "hook of a node": hook_program(lambda t, x, y: y.grad_fn.register_hook),
+    "hook before a node": hook_program(lambda t, x, y: y.grad_fn.register_prehook),
+    "hook of several": hook_program(
         lambda t, x, y: lambda f: t.autograd.graph.register_multi_grad_hook((x, y), f)
     ),
-    "pack": lambda t, f: stored(t, f, lambda v: v),
-    "unpack": lambda t, f: stored(t, lambda v: v, f),
+    "pack": lambda t, f: store(t, f, lambda v: v),
+    "unpack": lambda t, f: store(t, lambda v: v, f),
     "numerical jacobian": lambda t, f: get_numerical_jacobian(
         Later(f), (t.ones(2, dtype=t.float64, requires_grad=True),)
     ),
@@ -169,7 +169,7 @@ ENGINE: dict[str, Callable[[Any, Fail], Any]] = {
 """Called by the engine."""
 
 
-def raised(program: Callable[[Any, Fail], Any], kind: type[BaseException]) -> str:
+def error_of(program: Callable[[Any, Fail], Any], kind: type[BaseException]) -> str:
     def fail(*_: Any, **__: Any) -> Any:
         raise kind("by the user")
 
@@ -183,9 +183,9 @@ def raised(program: Callable[[Any, Fail], Any], kind: type[BaseException]) -> st
 @pytest.mark.parametrize("kind", [StopIteration, GeneratorExit])
 @pytest.mark.parametrize("name", HOST)
 def test_error_of_a_function_reaches_the_caller(name: str, kind: type[BaseException]) -> None:
-    assert raised(HOST[name], kind) == f"{kind.__name__}: by the user"
+    assert error_of(HOST[name], kind) == f"{kind.__name__}: by the user"
 
 
 @pytest.mark.parametrize("name", ENGINE)
 def test_error_of_a_hook_reaches_the_caller(name: str) -> None:
-    assert raised(ENGINE[name], StopIteration) == "StopIteration: by the user"
+    assert error_of(ENGINE[name], StopIteration) == "StopIteration: by the user"

@@ -215,21 +215,23 @@ def test_what_cannot_be_received_is_refused_and_the_group_goes_on(world: World, 
     """A tensor whose elements share a place is refused before anything is sent."""
 
     def run(r: Rank) -> str:
-        def shared(r: Rank, times: int = 1) -> Any:
+        def make_shared(r: Rank, times: int = 1) -> Any:
             return r.torch.zeros(1).expand(3 * times)
 
         try:
             if name in REDUCTIONS:
                 both = (
-                    [shared] * 2 if "scatter" not in name else [maker_of_dtype("float32"), shared]
+                    [make_shared] * 2
+                    if "scatter" not in name
+                    else [maker_of_dtype("float32"), make_shared]
                 )
                 REDUCTIONS[name](r, None, *both, r.dist.ReduceOp.SUM)
             elif name in ("send", "recv of any"):
-                r.dist.recv(shared(r), 1 - r.rank)
+                r.dist.recv(make_shared(r), 1 - r.rank)
             elif name in ("broadcast", "gather"):
-                r.dist.broadcast(shared(r), 0)
+                r.dist.broadcast(make_shared(r), 0)
             else:
-                EXCHANGES[name](r, None, maker_of_dtype("float32"), shared)
+                EXCHANGES[name](r, None, maker_of_dtype("float32"), make_shared)
         except RuntimeError as error:
             assert goes_on(r, None)
             return str(error)
@@ -243,18 +245,20 @@ def test_what_is_received_counts_as_written(world: World, name: str) -> None:
     def run(r: Rank) -> bool:
         made: list[Any] = []
 
-        def received(r: Rank, times: int = 1) -> Any:
+        def make_received(r: Rank, times: int = 1) -> Any:
             made.append(r.torch.zeros(3 * times))
             return made[-1]
 
         if name in REDUCTIONS:
             makers = (
-                (maker_of_dtype("float32"), received) if "scatter" in name else (received, received)
+                (maker_of_dtype("float32"), make_received)
+                if "scatter" in name
+                else (make_received, make_received)
             )
             REDUCTIONS[name](r, None, *makers, r.dist.ReduceOp.SUM)
             made = [] if name == "reduce" and r.rank else made
         else:
-            EXCHANGES[name](r, None, maker_of_dtype("float32"), received)
+            EXCHANGES[name](r, None, maker_of_dtype("float32"), make_received)
         return all(each._version > 0 for each in made)
 
     assert world(run) == [True, True]
@@ -307,15 +311,15 @@ def test_the_root_is_named_by_its_rank_in_the_world_or_in_the_group(
             return []
         here, number = r.rank == root, r.torch.full((1,), float(r.rank))
 
-        def named(side: str) -> dict[str, int]:
+        def name_side(side: str) -> dict[str, int]:
             return {side: root} if in_world else {f"group_{side}": root - 1}
 
-        r.dist.broadcast(sent := number.clone(), group=group, **named("src"))
+        r.dist.broadcast(sent := number.clone(), group=group, **name_side("src"))
         both = [number * 10, number * 100] if here else None
-        r.dist.scatter(part := number.clone(), both, group=group, **named("src"))
+        r.dist.scatter(part := number.clone(), both, group=group, **name_side("src"))
         rows = [number.clone(), number.clone()] if here else None
-        r.dist.gather(number, rows, group=group, **named("dst"))
-        r.dist.reduce(total := number.clone(), group=group, **named("dst"))
+        r.dist.gather(number, rows, group=group, **name_side("dst"))
+        r.dist.reduce(total := number.clone(), group=group, **name_side("dst"))
         return [x.item() for x in (sent, part, *(rows or ()), total)]
 
     found = world(run)

@@ -19,7 +19,7 @@ from helpers import (
 )
 from samples import Entry
 from sampling import Call, fill_sample, numbers
-from test_gradients import NOT_BY_DIFFERENCES, STEP, contracted
+from test_gradients import NOT_BY_DIFFERENCES, STEP, contract
 
 import pygrad
 import pygrad as torch
@@ -57,7 +57,7 @@ def complex_arrays(sample: Call) -> list[Any]:
     ]
 
 
-def made(sample: Call) -> list[Any]:
+def make(sample: Call) -> list[Any]:
     return [pygrad.from_numpy(np.asarray(array).copy()) for array in complex_arrays(sample)]
 
 
@@ -69,7 +69,7 @@ def test_gradient_by_complex_numbers(entry: Entry, sample: Call) -> None:
 
     def loss(tensors: list[Any]) -> Any:
         found = [t for t in floating(run(entry, *fill_sample(sample, tensors))) if t.requires_grad]
-        return contracted(found, 1) if found else None
+        return contract(found, 1) if found else None
 
     def value(moved: list[Any]) -> float:
         tensors = [pygrad.from_numpy(np.asarray(a).copy()) for a in moved]

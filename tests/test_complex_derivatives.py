@@ -15,7 +15,7 @@ import pytest
 from helpers import PROPER_ERRORS, floating, run, sweep_entries
 from samples import Entry, samples
 from sampling import RANGES, Array, Call, fill_sample, numbers
-from test_gradients import STEP, contracted, differentiable
+from test_gradients import STEP, contract, differentiable
 
 import pygrad
 from pygrad.autograd import forward_ad as fw
@@ -63,7 +63,7 @@ def ways(z: Array) -> Array:
     return np.asarray(np.where(z.imag == 0, free.real, np.where(z.real == 0, 1j * free.imag, free)))
 
 
-def moved(z: Array, way: Array, step: float) -> Array:
+def move(z: Array, way: Array, step: float) -> Array:
     """Moves points by parts, so that a zero keeps its sign."""
     made = np.empty_like(z)
     made.real = np.where(way.real == 0, z.real, z.real + step * way.real)
@@ -93,21 +93,21 @@ class Function:
         return [y for y in found if y.requires_grad]
 
     def leaves(self, step: float = 0) -> list[Any]:
-        arrays = [moved(z, way, step) for z, way in zip(self.at, self.ways, strict=True)]
+        arrays = [move(z, way, step) for z, way in zip(self.at, self.ways, strict=True)]
         return [pygrad.from_numpy(z).requires_grad_() for z in arrays]
 
     def value(self, step: float) -> float:
-        return float(contracted(self(self.leaves(step)), 1).item())
+        return float(contract(self(self.leaves(step)), 1).item())
 
     def gradient(self, inputs: list[Any], create_graph: bool = False) -> list[Any]:
-        total = contracted(self(inputs), 1)
+        total = contract(self(inputs), 1)
         found = pygrad.autograd.grad(
             total, inputs, create_graph=create_graph, materialize_grads=True
         )
         return list(found)
 
     def gradient_along(self, step: float) -> float:
-        return along(self.gradient(self.leaves(step)), self.others)
+        return sum_along(self.gradient(self.leaves(step)), self.others)
 
     def slope(self, value: Callable[[float], float]) -> float:
         return (value(STEP) - value(-STEP)) / (2 * STEP)
@@ -129,7 +129,7 @@ def inner(g: Any, way: Any) -> Any:
     return (pygrad.view_as_real(g.resolve_conj()) * pygrad.view_as_real(way)).sum()
 
 
-def along(gradients: list[Any], ways: list[Array]) -> Any:
+def sum_along(gradients: list[Any], ways: list[Array]) -> Any:
     pairs = zip(gradients, map(pygrad.from_numpy, ways), strict=True)
     return sum(inner(g, way).item() for g, way in pairs)
 
@@ -141,7 +141,7 @@ def second_reverse(f: Function) -> float:
     if not total.requires_grad:
         return 0.0
     found = pygrad.autograd.grad(total, inputs, materialize_grads=True)
-    return float(along(list(found), f.ways))
+    return float(sum_along(list(found), f.ways))
 
 
 def second_forward(f: Function) -> Any:
@@ -170,9 +170,9 @@ def test_derivatives(entry: Entry, sample: Call, points: Points) -> None:
     if not takes_complex(f):
         pytest.skip("of real numbers")
     slope, first = f.slope(f.value), f.gradient(f.leaves())
-    np.testing.assert_allclose(along(first, f.ways), slope, rtol=1e-5, atol=1e-6)
-    mine = f.forward(lambda z: contracted(f(z), 1))
-    np.testing.assert_allclose(mine, along(first, f.ways), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(sum_along(first, f.ways), slope, rtol=1e-5, atol=1e-6)
+    mine = f.forward(lambda z: contract(f(z), 1))
+    np.testing.assert_allclose(mine, sum_along(first, f.ways), rtol=1e-8, atol=1e-10)
     slope, second = f.slope(f.gradient_along), second_reverse(f)
     np.testing.assert_allclose(second, slope, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(second_forward(f), second, rtol=1e-8, atol=1e-9)

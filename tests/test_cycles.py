@@ -165,13 +165,13 @@ def test_what_else_has_a_reference_keeps_it() -> None:
 def test_collection_within_a_hook_takes_nothing_that_the_backward_needs() -> None:
     calls: list[Any] = []
 
-    def made() -> Any:
+    def make() -> Any:
         y = ring(None, calls)
         z = y * 2
         z.register_hook(lambda grad: gc.collect() and None)
         return z.sum()
 
-    made().backward()
+    make().backward()
     assert calls == [2]
 
 
@@ -179,12 +179,12 @@ def test_collection_within_a_hook_takes_nothing_that_the_backward_needs() -> Non
 def test_hook_of_several_is_kept_by_each_of_them() -> None:
     calls: list[Any] = []
 
-    def made() -> tuple[Any, Any]:
+    def make() -> tuple[Any, Any]:
         a, b = leaf(1.0).exp(), leaf(2.0).exp()
         pygrad.autograd.graph.register_multi_grad_hook((a, b), counting(calls, a, b), mode="any")
         return a * 1, b * 1
 
-    left, right = made()
+    left, right = make()
     gc.collect()
     del left
     gc.collect()
@@ -197,13 +197,13 @@ def test_long_chain_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     thing = Thing()
     alive = weakref.ref(thing)
 
-    def made(thing: Any) -> None:
+    def make(thing: Any) -> None:
         x = y = leaf(1.0)
         for _ in range(30_000):
             y = y * 1
         x.register_hook(counting([], y, thing))
 
-    made(thing)
+    make(thing)
     del thing
     monkeypatch.setattr(_cycles, "_MOST", 1 << 14)
     gc.collect()

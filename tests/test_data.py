@@ -115,12 +115,12 @@ needs_fork = pytest.mark.skipif(
 )
 
 
-def forked(dataset: Any, n: int = 2, **options: Any) -> DataLoader[Any]:
+def fork_loader(dataset: Any, n: int = 2, **options: Any) -> DataLoader[Any]:
     """A loader with workers that need nothing pickled."""
     return DataLoader(dataset, num_workers=n, multiprocessing_context="fork", **options)
 
 
-def ended(workers: list[Any]) -> bool:
+def have_ended(workers: list[Any]) -> bool:
     return not any(process.is_alive() for process in workers)
 
 
@@ -141,7 +141,7 @@ class Each(Dataset):
 def test_workers_give_the_batches_in_order() -> None:
     here = [(x.tolist(), y.tolist()) for x, y in DataLoader(Squares(), batch_size=3)]
     for options in ({}, {"prefetch_factor": 1}, {"persistent_workers": True}):
-        loader = forked(Squares(), batch_size=3, **options)
+        loader = fork_loader(Squares(), batch_size=3, **options)
         for _ in range(2):
             assert [(x.tolist(), y.tolist()) for x, y in loader] == here
 
@@ -154,29 +154,29 @@ def test_workers_may_be_spawned() -> None:
 
 @needs_fork
 def test_workers_end_with_the_pass_or_the_iterator() -> None:
-    loader = forked(Squares())
+    loader = fork_loader(Squares())
     for _ in loader:
         children = multiprocessing.active_children()
     assert len(children) == 2
-    assert ended(children)
+    assert have_ended(children)
     for _ in loader:
         children = multiprocessing.active_children()
         break
     gc.collect()
     assert len(children) == 2
-    assert ended(children)
+    assert have_ended(children)
 
 
 @needs_fork
 def test_persistent_workers_stay_until_the_loader_goes() -> None:
-    loader = forked(Each(lambda k: os.getpid()), batch_size=None, persistent_workers=True)
+    loader = fork_loader(Each(lambda k: os.getpid()), batch_size=None, persistent_workers=True)
     first = [next(iter(loader)) for _ in range(3)]  # passes that are not finished
     assert len({*first, *loader, *loader}) == 2
     children = multiprocessing.active_children()
-    assert not ended(children)
+    assert not have_ended(children)
     del loader
     gc.collect()
-    assert ended(children)
+    assert have_ended(children)
 
 
 @needs_fork
@@ -200,7 +200,7 @@ print(next(batches).item(), flush=True)
     [(lambda: os._exit(3), "exit code 3"), (lambda: os.kill(os.getpid(), 9), "signal: Killed")],
 )
 def test_worker_that_dies(end: Any, words: str) -> None:
-    batches = iter(forked(Each(lambda k: end() if k == 0 else k), batch_size=None))
+    batches = iter(fork_loader(Each(lambda k: end() if k == 0 else k), batch_size=None))
     with pytest.raises(
         RuntimeError, match=r"worker \(pid\(s\) \d+\) exited unexpectedly"
     ) as caught:
@@ -211,7 +211,7 @@ def test_worker_that_dies(end: Any, words: str) -> None:
 
 @needs_fork
 def test_worker_that_takes_too_long() -> None:
-    batches = iter(forked(Each(lambda k: time.sleep(k)), 1, batch_size=None, timeout=0.4))
+    batches = iter(fork_loader(Each(lambda k: time.sleep(k)), 1, batch_size=None, timeout=0.4))
     next(batches)
     with pytest.raises(RuntimeError, match="timed out after 0.4 seconds"):
         next(batches)
@@ -225,11 +225,11 @@ def test_prefetching_nothing_is_refused() -> None:
 @needs_fork
 def test_out_of_order_takes_what_is_ready() -> None:
     data = Each(lambda k: time.sleep(0.5 * (k == 0)) or k)
-    loader = forked(data, batch_size=None, in_order=False)
+    loader = fork_loader(data, batch_size=None, in_order=False)
     seen = list(loader)
     assert sorted(seen) == list(range(8))
     assert seen[0] == 1
-    assert list(forked(data, batch_size=None)) == list(range(8))
+    assert list(fork_loader(data, batch_size=None)) == list(range(8))
 
 
 @needs_fork
@@ -238,7 +238,9 @@ def test_large_batches_and_indices_pass_the_pipes() -> None:
         def __getitem__(self, k: int) -> Any:
             return pygrad.full((200,), float(k % 7))
 
-    loader = forked(Rows(), 1, batch_sampler=[list(range(k, k + 20_000)) for k in (10**9, 10**9)])
+    loader = fork_loader(
+        Rows(), 1, batch_sampler=[list(range(k, k + 20_000)) for k in (10**9, 10**9)]
+    )
     (first, second) = loader
     assert first.shape == (20_000, 200)
     assert bool((first == second).all())
@@ -247,10 +249,10 @@ def test_large_batches_and_indices_pass_the_pipes() -> None:
 @needs_fork
 def test_graphs_do_not_leave_a_worker() -> None:
     leaf = pygrad.ones(2, requires_grad=True)
-    (first, *_) = forked(Each(lambda k: leaf), 1, batch_size=None)
+    (first, *_) = fork_loader(Each(lambda k: leaf), 1, batch_size=None)
     assert first.requires_grad
     with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor"):
-        next(iter(forked(Each(lambda k: leaf * k), 1, batch_size=None)))
+        next(iter(fork_loader(Each(lambda k: leaf * k), 1, batch_size=None)))
 
 
 @needs_fork
@@ -262,7 +264,7 @@ def test_exception_of_a_type_without_a_name() -> None:
         raise OddError("so")
 
     with pytest.raises(RuntimeError, match=r"Caught OddError in DataLoader worker process 0"):
-        next(iter(forked(Each(fail))))
+        next(iter(fork_loader(Each(fail))))
 
 
 # ------------------------------------------------------------------ the digits

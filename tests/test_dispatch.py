@@ -172,16 +172,16 @@ SUBSCRIPTS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("index", "ops"), SUBSCRIPTS, ids=[ops for _, ops in SUBSCRIPTS])
 def test_a_subscript_shows_as_the_ops_of_which_it_is_made(index: Any, ops: str) -> None:
-    def shown(value: Any) -> str:
+    def show(value: Any) -> str:
         if isinstance(value, (list, tuple)):
-            return f"[{', '.join(map(shown, value))}]"
+            return f"[{', '.join(map(show, value))}]"
         return "at" if isinstance(value, torch.Tensor) else str(value)
 
     x = torch.arange(24.0).view(2, 3, 4)
     with Listing() as seen:
         found = x[index]
     assert torch.equal(found, x[index])
-    calls = [" ".join([str(f).removeprefix("aten."), *map(shown, a[1:])]) for f, a, _ in seen.calls]
+    calls = [" ".join([str(f).removeprefix("aten."), *map(show, a[1:])]) for f, a, _ in seen.calls]
     assert ", ".join(calls) == ops
 
 
@@ -1190,7 +1190,7 @@ STEPS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("name", "options"), STEPS)
 def test_an_optimizer_changes_the_elements_of_a_wrapper(name: str, options: dict[str, Any]) -> None:
-    def trained(start: torch.Tensor) -> tuple[Any, Any]:
+    def train(start: torch.Tensor) -> tuple[Any, Any]:
         parameter = torch.nn.Parameter(start)
         optimizer = getattr(torch.optim, name)([parameter], **options)
         for _ in range(3):
@@ -1200,7 +1200,7 @@ def test_an_optimizer_changes_the_elements_of_a_wrapper(name: str, options: dict
         return parameter, optimizer.state_dict()
 
     (mine, state), (plain, plain_state) = (
-        trained(start) for start in (Wrapper(torch.tensor([1.0, -2.0])), torch.tensor([1.0, -2.0]))
+        train(start) for start in (Wrapper(torch.tensor([1.0, -2.0])), torch.tensor([1.0, -2.0]))
     )
     torch.testing.assert_close(mine.elem, plain.detach())
     assert [*state["state"].get(0, ())] == [*plain_state["state"].get(0, ())]

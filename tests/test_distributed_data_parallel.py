@@ -80,14 +80,19 @@ def test_forward_is_the_module_s() -> None:
     assert not module.training
 
 
-def frozen() -> nn.Module:
+def make_frozen() -> nn.Module:
     return layer().requires_grad_(False)
 
 
 @pytest.mark.parametrize(
     ("make", "options", "error", "text"),
     [
-        (frozen, {}, RuntimeError, "is not needed when a module doesn't have any parameter that"),
+        (
+            make_frozen,
+            {},
+            RuntimeError,
+            "is not needed when a module doesn't have any parameter that",
+        ),
         (nn.ReLU, {}, RuntimeError, "is not needed when a module doesn't have any parameter that"),
         (layer, {"device_ids": [0, 1]}, ValueError, "can only be None or contain a single element"),
         (
@@ -327,7 +332,7 @@ def test_error_in_backward_is_the_user_s() -> None:
 # ------------------------------------------------------------ communication hooks
 
 
-def finished(value: Any) -> Any:
+def make_finished(value: Any) -> Any:
     future: Any = pygrad.futures.Future()
     future.set_result(value)
     return future
@@ -339,7 +344,7 @@ def test_comm_hook_gives_the_gradients() -> None:
     def hook(state, bucket):  # type: ignore[no-untyped-def]
         seen.append((state, bucket.index(), bucket.is_last(), len(bucket.parameters())))
         assert bucket.buffer().numel() == sum(g.numel() for g in bucket.gradients())
-        return finished(bucket.buffer() * 3)
+        return make_finished(bucket.buffer() * 3)
 
     ddp = DistributedDataParallel(Branches(), bucket_cap_mb_list=[1e-6, 1])
     ddp.register_comm_hook("state", hook)
@@ -355,7 +360,7 @@ def test_comm_hook_gives_the_gradients() -> None:
     [
         (3, TypeError, "Communication hook must be callable."),
         (lambda state, bucket: 3, RuntimeError, "must return a torch.futures.Future object, but"),
-        (lambda state, bucket: finished(3), RuntimeError, "Unable to cast 3 to Tensor"),
+        (lambda state, bucket: make_finished(3), RuntimeError, "Unable to cast 3 to Tensor"),
     ],
 )
 def test_comm_hook_that_is_none(hook: Any, error: type[Exception], text: str) -> None:
@@ -461,7 +466,7 @@ def test_micro_batches_exclude_no_sync_and_comm_hooks() -> None:
     with pytest.raises(RuntimeError, match="no_sync"), ddp.no_sync():
         pass
     with pytest.raises(NotImplementedError, match="comm hook"):
-        ddp.register_comm_hook(None, lambda state, bucket: finished(bucket.buffer()))
+        ddp.register_comm_hook(None, lambda state, bucket: make_finished(bucket.buffer()))
 
 
 @pytest.mark.filterwarnings("ignore:find_unused_parameters=True was specified")

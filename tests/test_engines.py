@@ -48,7 +48,7 @@ def test_engine_computes_and_differentiates(e: Any) -> None:
 
 
 def test_engine_trains_as_the_first_does(e: Any) -> None:
-    def trained(engine: Any) -> list[float]:
+    def train(engine: Any) -> list[float]:
         engine.manual_seed(3)
         model = engine.nn.Sequential(
             engine.nn.Linear(3, 4), engine.nn.Tanh(), engine.nn.Linear(4, 1)
@@ -61,7 +61,7 @@ def test_engine_trains_as_the_first_does(e: Any) -> None:
             optimizer.step()
         return [v for p in model.parameters() for v in p.flatten().tolist()]
 
-    assert trained(e) == trained(pygrad)
+    assert train(e) == train(pygrad)
 
 
 def test_engine_has_the_whole_namespace(e: Any) -> None:
@@ -444,26 +444,26 @@ def test_tensors_are_copied_by_numpy(other: Any) -> None:
 # ------------------------------------------------------------------ the end of an engine
 
 
-def reserved() -> int:
+def reserved_bytes() -> int:
     """Bytes of address space that this process has."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * 4096
 
 
 def test_engine_dropped_is_freed() -> None:
     gc.collect()
-    before, alive, stores = reserved(), engines_alive(), len(process._stores)
+    before, alive, stores = reserved_bytes(), engines_alive(), len(process._stores)
     e = pygrad.Engine()
     x = e.ones(3, requires_grad=True)
     (x * x).sum().backward()
     name, gone = e.__name__, weakref.ref(e)
-    assert reserved() > before + (4 << 30)
+    assert reserved_bytes() > before + (4 << 30)
     assert name in engines_alive()
     del e, x
     gc.collect()
     assert gone() is None
     assert engines_alive() == alive
     assert len(process._stores) == stores
-    assert reserved() < before + (1 << 30)
+    assert reserved_bytes() < before + (1 << 30)
 
 
 def test_tensor_keeps_its_engine() -> None:
@@ -508,13 +508,13 @@ def used(e: Any) -> None:
 def test_engines_made_and_dropped_leave_nothing() -> None:
     used(pygrad.Engine())
     gc.collect()
-    before, hooks, modules = reserved(), len(gc.callbacks), len(sys.modules)
+    before, hooks, modules = reserved_bytes(), len(gc.callbacks), len(sys.modules)
     lists = process.before_fork, process.after_fork, process.after_fork_in_child, process.at_exit
     heard = [len(each) for each in lists]
     for _ in range(20):
         used(pygrad.Engine())
         gc.collect()
-    assert reserved() < before + (64 << 20)
+    assert reserved_bytes() < before + (64 << 20)
     assert (len(gc.callbacks), len(sys.modules)) == (hooks, modules)
     assert [len(each) for each in lists] == heard
 

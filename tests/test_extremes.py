@@ -49,14 +49,14 @@ def same_bits(a: Array, b: Array) -> bool:
 # ------------------------------------------------------------------ layouts, of every op
 
 
-def strided(array: Array) -> Any:
+def make_strided(array: Array) -> Any:
     wide = np.zeros((*array.shape, 2), array.dtype)
     wide[..., 0] = array
     return pygrad.from_numpy(wide)[..., 0]
 
 
-def turned(array: Array) -> Any:
-    return pygrad.from_numpy(array.T.copy()).t() if array.ndim == 2 else strided(array)
+def make_turned(array: Array) -> Any:
+    return pygrad.from_numpy(array.T.copy()).t() if array.ndim == 2 else make_strided(array)
 
 
 def late(array: Array) -> Any:
@@ -65,7 +65,11 @@ def late(array: Array) -> Any:
     return pygrad.from_numpy(flat)[1:].view(array.shape)
 
 
-LAYOUTS: dict[str, Callable[[Array], Any]] = {"strided": strided, "turned": turned, "late": late}
+LAYOUTS: dict[str, Callable[[Array], Any]] = {
+    "strided": make_strided,
+    "turned": make_turned,
+    "late": late,
+}
 
 
 def outcome(entry: Entry, args: Any, kwargs: Any) -> list[Array] | str:
@@ -153,7 +157,7 @@ def benign(salt: int) -> Array:
     return np.random.default_rng(salt).uniform(0.1, 0.9, N).astype(np.float32)
 
 
-def mixed(salt: int) -> Array:
+def mix(salt: int) -> Array:
     """A block of ordinary numbers, a block with one extreme, and a block of extremes alone."""
     x = benign(salt)
     x[BLOCK + 11] = extremes(1, salt)[0]
@@ -190,7 +194,7 @@ def test_element_wise_ops_are_many() -> None:
 
 @pytest.mark.parametrize("entry", ELEMENTWISE, ids=lambda entry: entry.id)
 def test_elements_do_not_see_each_other(entry: Entry) -> None:
-    assert is_permuted(entry, mixed)
+    assert is_permuted(entry, mix)
 
 
 NOT_ROUNDED = dict.fromkeys(
@@ -221,7 +225,7 @@ NOT_ROUNDED |= {"gelu": "the vectors give 0 at -inf, the formula NaN"}
 )
 def test_float32_is_float64_rounded(entry: Entry) -> None:
     """float32 gives a number close to float64's if float32 has it, else the same."""
-    single, double = operands(entry, mixed), operands(entry, mixed, "float64")
+    single, double = operands(entry, mix), operands(entry, mix, "float64")
     assert not isinstance(single, str)
     assert not isinstance(double, str)
     y, exact = single[0], double[0].astype(single[0].dtype)

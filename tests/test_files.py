@@ -53,7 +53,7 @@ def again(obj: Any, form: str = "zip", **options: Any) -> Any:
     return load_bytes(save_bytes(obj, **FORMS[form]), **options)
 
 
-def trusted(obj: Any, **options: Any) -> Any:
+def reload_trusted(obj: Any, **options: Any) -> Any:
     """Saved, and loaded with all that it names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -179,7 +179,7 @@ def test_places_outside_a_sparse_tensor_are_an_error(form: str) -> None:
 
 
 def test_state_of_training_comes_back() -> None:
-    def made() -> Any:
+    def make() -> Any:
         model = pygrad.nn.Sequential(pygrad.nn.Linear(3, 4), pygrad.nn.BatchNorm1d(4))
         return model, pygrad.optim.Adam(model.parameters(), lr=0.1, amsgrad=True)
 
@@ -188,7 +188,7 @@ def test_state_of_training_comes_back() -> None:
         model(pygrad.arange(12.0).reshape(4, 3)).pow(2).sum().backward()
         optimizer.step()
 
-    first, other = made(), made()
+    first, other = make(), make()
     step(*first)
     states = again([part.state_dict() for part in first])
     for part, state in zip(other, states, strict=True):
@@ -232,13 +232,13 @@ def test_any_protocol_of_pickle_is_read_when_trusted(protocol: int) -> None:
         with pytest.raises(pickle.PicklingError, match="cannot name a storage"):
             save_bytes(model, pickle_protocol=protocol)
         return
-    assert str(trusted(model, pickle_protocol=protocol)) == str(model)
+    assert str(reload_trusted(model, pickle_protocol=protocol)) == str(model)
 
 
 def test_arrays_and_objects_of_others_come_back_when_trusted() -> None:
     from argparse import Namespace
 
-    found = trusted({"array": np.arange(3), "options": Namespace(lr=0.1), "path": Path("a")})
+    found = reload_trusted({"array": np.arange(3), "options": Namespace(lr=0.1), "path": Path("a")})
     assert found["array"].tolist() == [0, 1, 2]
     assert (found["options"].lr, found["path"]) == (0.1, Path("a"))
 
@@ -246,16 +246,16 @@ def test_arrays_and_objects_of_others_come_back_when_trusted() -> None:
 def test_function_of_pygrad_comes_back_when_trusted() -> None:
     f = pygrad.nn.functional
     functions = [f.relu, f.gelu, pygrad.tanh, pygrad.Tensor.add, f.max_pool2d]
-    assert trusted(functions) == functions
+    assert reload_trusted(functions) == functions
 
 
 class Halved(pygrad.Tensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         kept = super().__reduce_ex__(protocol)
-        return _doubled, (kept,)
+        return _double, (kept,)
 
 
-def _doubled(kept: Any) -> Any:
+def _double(kept: Any) -> Any:
     function, args = kept
     return function(*args) * 2
 
@@ -267,19 +267,19 @@ def _doubled(kept: Any) -> Any:
 )
 def test_builtin_is_saved_by_a_name_that_pytorch_has(function: Any) -> None:
     raw = save_bytes({"activation": function})
-    assert trusted({"activation": function})["activation"] is function
+    assert reload_trusted({"activation": function})["activation"] is function
     assert b"_builtins" not in records(raw)["data.pkl"]
 
 
 def test_names_of_results_come_back() -> None:
-    found = trusted(pygrad.tensor([[1.0, 3.0]]).max(1))
+    found = reload_trusted(pygrad.tensor([[1.0, 3.0]]).max(1))
     assert found.values.tolist() == [3.0]
     assert isinstance(found, pygrad.return_types.max)
 
 
 def test_class_with_its_own_pickle_is_asked() -> None:
     x = Halved([1.0, 2.0])
-    assert trusted(x).tolist() == [2.0, 4.0]
+    assert reload_trusted(x).tolist() == [2.0, 4.0]
     assert b"torch._utils\n_rebuild_tensor_v2" in records(save_bytes(x))["data.pkl"]
 
 
@@ -308,11 +308,11 @@ def test_engines_read_the_files_of_each_other() -> None:
 
 
 def test_equal_objects_give_equal_files() -> None:
-    def made() -> bytes:
+    def make() -> bytes:
         pygrad.manual_seed(0)
         return save_bytes(pygrad.nn.TransformerEncoderLayer(4, 2).state_dict())
 
-    assert made() == made()
+    assert make() == make()
 
 
 @pytest.mark.parametrize("protocol", range(6))

@@ -47,7 +47,7 @@ def got(place: int) -> bytes:
     return b"h" + bytes([place])
 
 
-def asked(raw: bytes) -> int:
+def most_bytes(raw: bytes) -> int:
     """The most bytes of the engine's that reading a file took at once."""
     _C["_reset_peak_memory"]()
     before = _C["_memory"]()[0]
@@ -124,7 +124,7 @@ def test_function_gives_no_more_than_the_file_brings(path: str) -> None:
         for args in [[got(0)], [got(0)] * 2, *MORE.get(path, [])]:
             for given in (call(function, *args), b"}" + got(0) + b"b"):
                 raw = archive_of_pickle(put(value, 0), many(given), **DATA)
-                assert asked(raw) <= MOST * len(raw), (path, args)
+                assert most_bytes(raw) <= MOST * len(raw), (path, args)
 
 
 @pytest.mark.parametrize("kind", ["a list", "pairs"])
@@ -195,7 +195,7 @@ def test_storages_of_an_older_file_are_together_no_larger_than_it() -> None:
     )
     raw = head + b"\x80\x02(" + each + b"t."
     assert len(raw) > 50_000
-    assert asked(raw) <= MOST * len(raw)
+    assert most_bytes(raw) <= MOST * len(raw)
     with pytest.raises(RuntimeError, match="unexpected EOF"):
         load_bytes(raw)
 

@@ -25,7 +25,7 @@ from helpers import (
 from samples import Entry
 from sampling import Array, Call, fill_sample
 from special_points import POINTS, sample_at_point
-from test_gradients import STEP, contracted, differentiable, inputs, outputs, weights
+from test_gradients import STEP, contract, differentiable, inputs, outputs, weights
 
 import pygrad
 from pygrad._transforms.vmap import is_batchedtensor
@@ -81,11 +81,11 @@ def results(entry: Entry, sample: Call, made: list[Any]) -> list[Any]:
 
 def value(entry: Entry, sample: Call, arrays: list[Array]) -> float:
     """The outputs that depend on the inputs, as one number."""
-    return float(contracted(outputs(entry, sample, arrays)[0], 1).item())
+    return float(contract(outputs(entry, sample, arrays)[0], 1).item())
 
 
 def contracted_tangent(found: list[Any], seed: int) -> Any:
-    """The tangents of some outputs as one number, weighted as `contracted` weights values."""
+    """The tangents of some outputs as one number, weighted as `contract` weights values."""
     parts = [fw.unpack_dual(t).tangent for t in found]
     total = pygrad.zeros((), dtype=pygrad.float64)
     for tangent, weight in zip(parts, weights(found, seed), strict=True):
@@ -94,7 +94,7 @@ def contracted_tangent(found: list[Any], seed: int) -> Any:
     return total
 
 
-def moved(arrays: list[Array], way: dict[int, Array], step: float) -> list[Array]:
+def move(arrays: list[Array], way: dict[int, Array], step: float) -> list[Array]:
     """The arrays, a step along a direction."""
     return [np.asarray(a + step * way[k]) if k in way else a for k, a in enumerate(arrays)]
 
@@ -110,7 +110,7 @@ def test_tangent(entry: Entry, sample: Call) -> None:
     if not recorded:
         pytest.skip("nothing is differentiable")
     back = pygrad.autograd.grad(
-        contracted(recorded, 1), [made[k] for k in way], materialize_grads=True
+        contract(recorded, 1), [made[k] for k in way], materialize_grads=True
     )
     expected = sum(float((g.numpy() * way[k]).sum()) for k, g in zip(way, back, strict=True))
     plain = [pygrad.from_numpy(a.copy()) for a in arrays]
@@ -123,7 +123,7 @@ def test_tangent(entry: Entry, sample: Call) -> None:
                 assert tangent.stride() == tensor.stride()
                 assert not tangent.requires_grad
         mine = float(contracted_tangent(dependent(entry, found), 1).item())
-    above, below = (value(entry, sample, moved(arrays, way, s)) for s in (STEP, -STEP))
+    above, below = (value(entry, sample, move(arrays, way, s)) for s in (STEP, -STEP))
     np.testing.assert_allclose(mine, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-6)
     if entry.name not in PADDED:
         np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-12)
@@ -133,7 +133,7 @@ def gradient_along(entry: Entry, sample: Call, arrays: list[Array], way: dict[in
     """<J^T v, way> at some arrays."""
     made = with_grad(sample, arrays)
     found = differentiable_outputs(entry, results(entry, sample, made), made)
-    got = pygrad.autograd.grad(contracted(found, 1), [made[k] for k in way], materialize_grads=True)
+    got = pygrad.autograd.grad(contract(found, 1), [made[k] for k in way], materialize_grads=True)
     return sum(float((g.numpy() * way[k]).sum()) for k, g in zip(way, got, strict=True))
 
 
@@ -150,14 +150,14 @@ def test_forward_over_reverse(entry: Entry, sample: Call) -> None:
         made = duals(with_grad(sample, arrays), tensors(way))
         found = differentiable_outputs(entry, results(entry, sample, made), made)
         got = pygrad.autograd.grad(
-            contracted(found, 1), [made[k] for k in way], materialize_grads=True
+            contract(found, 1), [made[k] for k in way], materialize_grads=True
         )
         for k, g in zip(way, got, strict=True):
             tangent = fw.unpack_dual(g).tangent
             if tangent is not None:
                 mine += float((tangent.numpy() * other[k]).sum())
     above, below = (
-        gradient_along(entry, sample, moved(arrays, way, s), other) for s in (STEP, -STEP)
+        gradient_along(entry, sample, move(arrays, way, s), other) for s in (STEP, -STEP)
     )
     np.testing.assert_allclose(mine, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-5)
 
@@ -187,7 +187,7 @@ def test_reverse_over_forward(entry: Entry, sample: Call) -> None:
     )
     np.testing.assert_allclose(by_tangent, gradient_along(entry, sample, arrays, other), rtol=1e-9)
     above, below = (
-        gradient_along(entry, sample, moved(arrays, other, s), way) for s in (STEP, -STEP)
+        gradient_along(entry, sample, move(arrays, other, s), way) for s in (STEP, -STEP)
     )
     np.testing.assert_allclose(by_input, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-5)
 
@@ -372,10 +372,10 @@ def test_tangent_at_special_points(entry: Entry, sample: Call, point: str) -> No
     try:
         made = with_grad(sample, arrays)
         recorded = [y for y in results(entry, sample, made) if y.requires_grad]
-        if not way or not recorded or (point == "empty" and contracted(recorded, 1).isnan().item()):
+        if not way or not recorded or (point == "empty" and contract(recorded, 1).isnan().item()):
             pytest.skip("nothing is differentiable")
         wanted = [made[k] for k in way]
-        back = pygrad.autograd.grad(contracted(recorded, 1), wanted, materialize_grads=True)
+        back = pygrad.autograd.grad(contract(recorded, 1), wanted, materialize_grads=True)
     except (*PROPER_ERRORS, ZeroDivisionError):
         pytest.skip("not of such numbers")
     expected = sum(float((g.numpy() * way[k]).sum()) for k, g in zip(way, back, strict=True))
@@ -386,7 +386,7 @@ def test_tangent_at_special_points(entry: Entry, sample: Call, point: str) -> No
         outs = results(entry, sample, duals(plain, tensors(way)))
         mine = float(contracted_tangent(dependent(entry, outs), 1).item())
     if point == "repeats":
-        above, below = (value(entry, sample, moved(arrays, way, s)) for s in (STEP, -STEP))
+        above, below = (value(entry, sample, move(arrays, way, s)) for s in (STEP, -STEP))
         np.testing.assert_allclose(mine, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-6)
     else:
         np.testing.assert_allclose(mine, expected, rtol=1e-8, atol=1e-10)
@@ -450,12 +450,12 @@ def test_tangent_of_what_an_index_smaller_than_src_reaches(reduce: str, include_
     def reduced(x: Any, src: Any) -> Any:
         return x.scatter_reduce(1, index, src, reduce, include_self=include_self)
 
-    def of_a_part(x: Any, src: Any) -> Any:
+    def reduce_part(x: Any, src: Any) -> Any:
         return x.scatter_reduce(1, rows, src[:1, :2], reduce, include_self=include_self)
 
     ways = (x * 0.3 - 1, src * 0.7 + 1)
     assert_same(
-        pygrad.func.jvp(reduced, (x, src), ways), pygrad.func.jvp(of_a_part, (x, src), ways)
+        pygrad.func.jvp(reduced, (x, src), ways), pygrad.func.jvp(reduce_part, (x, src), ways)
     )
 
 

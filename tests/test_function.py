@@ -46,7 +46,7 @@ class Canary:
     pass
 
 
-def watched(x: Any) -> tuple[Any, weakref.ref[Canary]]:
+def watch(x: Any) -> tuple[Any, weakref.ref[Canary]]:
     """An output that its ctx holds, and whether the ctx lives."""
     y = Keeps.apply(x)
     y.grad_fn.canary = Canary()
@@ -127,7 +127,7 @@ def test_graph_dies_with_its_output() -> None:
 @leaves_nothing
 def test_cycle_of_ctx_and_output_is_collected() -> None:
     x = leaf(1.0)
-    y, alive = watched(x)
+    y, alive = watch(x)
     gc.collect()
     assert alive() is not None
     y.sum().backward()
@@ -140,7 +140,7 @@ def test_cycle_of_ctx_and_output_is_collected() -> None:
 @leaves_nothing
 def test_cycle_lives_as_long_as_the_graph_needs_it() -> None:
     x = leaf(1.0)
-    y, alive = watched(x)
+    y, alive = watch(x)
     z = y * 3
     del y
     gc.collect()
@@ -333,12 +333,12 @@ def test_checkpoint_keeps_less() -> None:
             a = a.sin()
         return a
 
-    def kept(call: Any) -> int:
+    def kept_bytes(call: Any) -> int:
         before = pygrad._C._memory()[0]
         y = call()
         size = pygrad._C._memory()[0] - before
         y.sum().backward()
         return size
 
-    assert kept(lambda: checkpoint(f, x, use_reentrant=False)) < kept(lambda: f(x)) / 5
+    assert kept_bytes(lambda: checkpoint(f, x, use_reentrant=False)) < kept_bytes(lambda: f(x)) / 5
     callbacks._keep.clear()

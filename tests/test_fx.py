@@ -48,13 +48,13 @@ class Small(nn.Module):
         return self.inner(x * self.weight) + self.shift
 
 
-def scaled(x: Any, factor: Any) -> Any:
+def scale(x: Any, factor: Any) -> Any:
     if factor > 1:  # which a trace cannot know
         return x * factor
     return x
 
 
-fx.wrap("scaled")
+fx.wrap("scale")
 fx.wrap("len")
 
 
@@ -132,20 +132,20 @@ def test_a_value_is_taken_apart_into_as_many_as_there_are_names() -> None:
 
 
 def test_every_operator_of_python_is_noted_from_either_side() -> None:
-    def applied(function: Any, left: Callable[[Any], tuple[Any, ...]]) -> fx.GraphModule:
+    def trace(function: Any, left: Callable[[Any], tuple[Any, ...]]) -> fx.GraphModule:
         return fx.symbolic_trace(lambda x: function(*left(x)))
 
     for name in "add sub mul floordiv truediv mod pow lshift rshift and_ or_ xor matmul".split():
         function = getattr(operator, name)
-        for traced in (applied(function, lambda x: (x, 3)), applied(function, lambda x: (3, x))):
+        for traced in (trace(function, lambda x: (x, 3)), trace(function, lambda x: (3, x))):
             targets = [n.target for n in traced.graph.nodes if n.op == "call_function"]
             assert targets == [function]
     for name in "eq ne lt gt le ge".split():
         function = getattr(operator, name)
-        assert applied(function, lambda x: (x, 2))(7) == function(7, 2)
+        assert trace(function, lambda x: (x, 2))(7) == function(7, 2)
     for name in "neg pos invert abs".split():
         function = getattr(operator, name)
-        assert applied(function, lambda x: (x,))(7) == function(7)
+        assert trace(function, lambda x: (x,))(7) == function(7)
 
 
 def test_starred_parameters_and_defaults_are_inputs_as_they_were() -> None:
@@ -176,15 +176,15 @@ def test_containers_of_placeholders_are_taken_apart_and_put_together() -> None:
 
 
 def test_wrapped_functions_are_noted_whole_and_are_themselves_again() -> None:
-    before = scaled, len
-    traced = fx.symbolic_trace(lambda x, y: scaled(x, y) + len(x))
-    assert (scaled, len) == before
+    before = scale, len
+    traced = fx.symbolic_trace(lambda x, y: scale(x, y) + len(x))
+    assert (scale, len) == before
     assert traced(pygrad.ones(2), 3).tolist() == [5.0, 5.0]
     assert traced(pygrad.ones(2), 1).tolist() == [3.0, 3.0]
     again = fx.symbolic_trace(traced)
     assert again(pygrad.ones(2), 3).tolist() == [5.0, 5.0]
     with pytest.raises(NotImplementedError, match="top level of a module"):
-        fx.wrap("scaled")
+        fx.wrap("scale")
 
 
 def test_functions_of_wrapped_modules_are_noted() -> None:

@@ -86,7 +86,7 @@ def in_reals(tensor: Any) -> Any:
     return pygrad.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
-def contracted(tensors: list[Any], seed: int) -> Any:
+def contract(tensors: list[Any], seed: int) -> Any:
     """Sum of the tensors' elements, each with a weight of its own."""
     total = pygrad.zeros((), dtype=pygrad.float64)
     tensors = [in_reals(tensor) for tensor in tensors]
@@ -106,9 +106,7 @@ def gradients(entry: Entry, sample: Call, arrays: list[Array]) -> tuple[list[Any
     """First-order gradients with a graph of their own, and the inputs."""
     found, wanted = outputs(entry, sample, arrays)
     return list(
-        pygrad.autograd.grad(
-            contracted(found, 1), wanted, create_graph=True, materialize_grads=True
-        )
+        pygrad.autograd.grad(contract(found, 1), wanted, create_graph=True, materialize_grads=True)
     ), wanted
 
 
@@ -151,10 +149,10 @@ def test_gradient(entry: Entry, sample: Call) -> None:
     found, wanted = outputs(entry, sample, arrays)
     if not found:
         pytest.skip("nothing is differentiable")
-    got = pygrad.autograd.grad(contracted(found, 1), wanted, materialize_grads=True)
+    got = pygrad.autograd.grad(contract(found, 1), wanted, materialize_grads=True)
 
     def value(arrays: list[Array]) -> float:
-        return float(contracted(outputs(entry, sample, arrays)[0], 1).item())
+        return float(contract(outputs(entry, sample, arrays)[0], 1).item())
 
     assert_slopes(sample, value, arrays, got, 1e-6)
 
@@ -166,14 +164,14 @@ def test_second_order_gradient(entry: Entry, sample: Call) -> None:
     if not outputs(entry, sample, arrays)[0]:
         pytest.skip("nothing is differentiable")
     first, wanted = gradients(entry, sample, arrays)
-    total = contracted(first, 2)
+    total = contract(first, 2)
     if total.requires_grad:
         got = list(pygrad.autograd.grad(total, wanted, materialize_grads=True))
     else:  # which says that the gradient is the same everywhere
         got = [pygrad.zeros_like(each) for each in wanted]
 
     def value(arrays: list[Array]) -> float:
-        return float(contracted(gradients(entry, sample, arrays)[0], 2).item())
+        return float(contract(gradients(entry, sample, arrays)[0], 2).item())
 
     assert_slopes(sample, value, arrays, got, 1e-5)
 
@@ -201,7 +199,7 @@ def test_gradient_of_expanded_input_has_its_shape(entry: Entry, sample: Call) ->
     found = differentiable_outputs(entry, result, wide)
     if not found:
         pytest.skip("nothing is differentiable")
-    contracted(found, 1).backward()
+    contract(found, 1).backward()
     for tensor in made:
         assert tensor.grad is None or tensor.grad.shape == tensor.shape
 
@@ -234,7 +232,7 @@ def test_write_to_a_view_has_the_gradient_of_a_write_to_a_whole(entry: Entry, sa
             write(*args, **kwargs)
             found = [base[0], base[1], args[0]] if of_a_view else [made[0] * 1, whole, whole]
             wanted = [each for each in made if each.requires_grad]
-            total = contracted(floating(found), 1)
+            total = contract(floating(found), 1)
             return pygrad.autograd.grad(total, wanted, materialize_grads=True)
         except PROPER_ERRORS as error:
             return type(error)

@@ -112,7 +112,7 @@ def test_hostile_arguments_are_no_breakdown(entry: Entry) -> None:
     assert pygrad.ones(3).sum().item() == 3
 
 
-def zeroed(value: Any) -> list[Any]:
+def zeroes_of(value: Any) -> list[Any]:
     """An integer as zero; a list of them with each as zero, and with all."""
     if type(value) is int:
         return [0]
@@ -127,7 +127,7 @@ def zeroed(value: Any) -> list[Any]:
 def test_each_integer_may_be_zero(entry: Entry, sample: Call) -> None:
     """No loop divides by a size, a step or a count that is zero."""
     for place, value in enumerate(sample.args):
-        for zero in zeroed(value):
+        for zero in zeroes_of(value):
             args, kwargs = build(sample)
             args[place] = zero
             for each in leaves(args):

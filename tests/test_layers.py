@@ -227,7 +227,7 @@ def uses() -> layers.Arrows:
 
 
 @functools.cache
-def published() -> set[str]:
+def public_functions() -> set[str]:
     """The functions of op.h, the door of the ops: any file of ops/ may come in by it."""
     return set(re.findall(r"\b(t_\w+)\(", (ENGINE / "ops/op.h").read_text()))
 
@@ -236,10 +236,10 @@ def height(name: str) -> int:
     return FOLDERS.index(name.split("/")[0])
 
 
-def within(folder: str) -> dict[str, set[str]]:
+def uses_within(folder: str) -> dict[str, set[str]]:
     """The arrows between files of a folder, for ops/ without those through its door."""
     own = {source: targets for source, targets in uses().items() if source.split("/")[0] == folder}
-    free = published() if folder == "ops" else set()
+    free = public_functions() if folder == "ops" else set()
     return {
         source: {t for t, names in targets.items() if t.split("/")[0] == folder and names - free}
         for source, targets in own.items()
@@ -267,7 +267,7 @@ def test_arrows_are_found() -> None:
     assert {"node_release", "save"} <= {
         n for d in uses().values() for names in d.values() for n in names
     }
-    assert {"t_cat", "t_clone"} <= published()
+    assert {"t_cat", "t_clone"} <= public_functions()
     assert {"node_bare", "node_release"} <= uses()["tape/record"]["tape/node"]
     assert sum(len(targets) for targets in uses().values()) > 500
 
@@ -289,7 +289,7 @@ def test_listed_arrows_up_are_there() -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_files_of_a_layer_use_each_other_in_no_circle(folder: str) -> None:
-    assert circle(within(folder)) == []
+    assert circle(uses_within(folder)) == []
 
 
 def test_circles_are_seen() -> None:
@@ -467,10 +467,12 @@ def test_no_row_reaches_elements_but_by_the_door() -> None:
     ways = layers.WaysPastTheDoor(frozenset(MIND_LAZY_TENSORS))
     rows = [path for path in (ENGINE / "ops").rglob("*.def") if path.name != "ops.def"]
     texts = [layers.bare(path.read_text()) for path in rows]
-    called = published().union(*(re.findall(r"\b(\w+)\(", text) for text in texts))
+    called = public_functions().union(*(re.findall(r"\b(\w+)\(", text) for text in texts))
     assert not {n for n in called if n.startswith(("t_", "op_")) and not ways.is_known(n)}
     functions = {name for name in called if ways.is_known(name) and ways.takes_tensors(name)}
-    functions -= {name for name in published() if name.startswith("t_sparse_")}  # behind doors
+    functions -= {
+        name for name in public_functions() if name.startswith("t_sparse_")
+    }  # behind doors
     assert len(functions) > 500
     assert {name: way for name in sorted(functions) if (way := ways.way_from(name))} == {}
 
@@ -540,7 +542,7 @@ def test_all_names_nothing_twice(path: Path) -> None:
                 assert len(names) == len(set(names))  # their order is ruff's to check
 
 
-def by_kind(name: str) -> tuple[int, str]:
+def sort_key(name: str) -> tuple[int, str]:
     """Constants, classes, functions: the order that ruff keeps."""
     return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
 

@@ -442,7 +442,7 @@ KEYS = (
 ).split()
 
 
-def chosen(keys: tuple[str, ...], device: str) -> str | None:
+def choose_key(keys: tuple[str, ...], device: str) -> str | None:
     """The key whose function PyTorch calls for tensors of a device."""
     own = {device, "CompositeExplicitAutograd"} & {*keys}
     order = [f"Autograd{device}", *["CompositeImplicitAutograd"] * (not own), "Autograd", device]
@@ -456,14 +456,14 @@ def chosen(keys: tuple[str, ...], device: str) -> str | None:
 def test_each_kind_of_function_is_chosen(keys: tuple[str, ...], device: str) -> None:
     called: list[str] = []
 
-    def of(key: str) -> Any:
+    def kernel_of(key: str) -> Any:
         return lambda x: (called.append(key), x.detach().clone())[1]
 
     with library._scoped_library("tests_lib", "FRAGMENT") as lib:
         lib.define("f(Tensor x) -> Tensor")
         for key in keys:
-            lib.impl("f", of(key), key)
-        wanted = chosen(keys, device)
+            lib.impl("f", kernel_of(key), key)
+        wanted = choose_key(keys, device)
         for requires_grad in (False, True):
             x = torch.ones(1, device=device.lower(), requires_grad=requires_grad)
             if wanted is None:

@@ -24,7 +24,7 @@ def name(tmp_path: Path) -> str:
     return str(tmp_path / "numbers")
 
 
-def mapped(name: str, size: int, dtype: Any = torch.int32) -> Any:
+def map_file(name: str, size: int, dtype: Any = torch.int32) -> Any:
     return torch.from_file(name, shared=True, size=size, dtype=dtype)
 
 
@@ -34,7 +34,7 @@ def in_file(name: str, like: Any) -> list[Any]:
 
 
 def test_a_file_is_made_with_the_size_that_is_asked_for(name: str) -> None:
-    x = mapped(name, 10)
+    x = map_file(name, 10)
     assert os.path.getsize(name) == 40
     assert os.stat(name).st_mode & 0o777 == 0o600
     assert x.tolist() == [0] * 10
@@ -42,8 +42,8 @@ def test_a_file_is_made_with_the_size_that_is_asked_for(name: str) -> None:
 
 def test_a_file_grows_and_is_never_cut(name: str) -> None:
     Path(name).write_bytes(b"\1\2\3")
-    assert mapped(name, 5, torch.uint8).tolist() == [1, 2, 3, 0, 0]
-    assert mapped(name, 2, torch.uint8).tolist() == [1, 2]
+    assert map_file(name, 5, torch.uint8).tolist() == [1, 2, 3, 0, 0]
+    assert map_file(name, 2, torch.uint8).tolist() == [1, 2]
     assert os.path.getsize(name) == 5
 
 
@@ -61,7 +61,7 @@ WRITES = {
 
 @pytest.mark.parametrize("how", WRITES)
 def test_what_is_written_is_in_the_file(name: str, how: str) -> None:
-    x = mapped(name, 6, torch.float32)
+    x = map_file(name, 6, torch.float32)
     WRITES[how](x)
     WRITES[how](expected := torch.zeros(6))
     assert in_file(name, x) == x.tolist() == expected.tolist()
@@ -79,7 +79,7 @@ def test_an_optimizer_writes_to_the_file(name: str) -> None:
 
 
 def test_tensors_of_one_file_show_the_same(name: str) -> None:
-    x, y = mapped(name, 2000), mapped(name, 1000, torch.int64)
+    x, y = map_file(name, 2000), map_file(name, 1000, torch.int64)
     x[0] = 7
     assert y[0] == 7
     y[999] = -1
@@ -87,7 +87,7 @@ def test_tensors_of_one_file_show_the_same(name: str) -> None:
 
 
 def test_another_process_writes_to_the_tensor(name: str) -> None:
-    x = mapped(name, 3, torch.uint8)
+    x = map_file(name, 3, torch.uint8)
     x[0] = 1
     write = "import sys; f = open(sys.argv[1], 'r+b'); f.seek(1); f.write(b'\\5'); f.close()"
     subprocess.run([sys.executable, "-c", write, name], check=True)
@@ -95,7 +95,7 @@ def test_another_process_writes_to_the_tensor(name: str) -> None:
 
 
 def test_a_child_of_a_fork_writes_to_the_tensor(name: str) -> None:
-    x = mapped(name, 3)
+    x = map_file(name, 3)
     child = os.fork()
     if not child:
         x[2] = 9
@@ -130,7 +130,7 @@ def test_a_write_after_saving_does_not_reach_what_was_saved(name: str) -> None:
 @pytest.mark.parametrize("n", [1, 1023, 1024, 1025, 4095, 4096, 4097, 100_000])
 def test_nothing_lies_beside_the_elements(name: str, n: int) -> None:
     before = torch.full((n,), 1, dtype=torch.uint8)
-    x = mapped(name, n, torch.uint8)
+    x = map_file(name, n, torch.uint8)
     after = torch.full((n,), 2, dtype=torch.uint8)
     x.fill_(255)
     assert Path(name).read_bytes() == b"\xff" * n
@@ -144,21 +144,21 @@ DTYPES = "bool uint8 int16 int64 float16 bfloat16 float64 complex64 complex128".
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_types(name: str, dtype: str) -> None:
     kind = getattr(torch, dtype)
-    x = mapped(name, 5, kind)
+    x = map_file(name, 5, kind)
     x.fill_(1)
     assert x.dtype is kind
     assert in_file(name, x) == torch.ones(5, dtype=kind).tolist()
 
 
 def test_nothing_is_asked_of_a_file_for_no_elements(name: str) -> None:
-    x = mapped(name, 0)
+    x = map_file(name, 0)
     assert x.tolist() == []
     assert x.is_shared()
     assert not os.path.exists(name)
 
 
 def test_what_is_shared_says_so(name: str) -> None:
-    x = mapped(name, 4)
+    x = map_file(name, 4)
     storage = x.untyped_storage()
     assert x.is_shared()
     assert x[1:].is_shared()
@@ -183,7 +183,7 @@ def test_storages_of_files(name: str) -> None:
 
 
 def test_the_memory_of_a_file_does_not_grow(name: str) -> None:
-    x = mapped(name, 4)
+    x = map_file(name, 4)
     assert not x.untyped_storage().resizable()
     for grow in (lambda: x.resize_(100), lambda: x.untyped_storage().resize_(100)):
         with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
@@ -195,7 +195,7 @@ def test_a_copy_is_no_file(name: str) -> None:
     import copy
     import pickle
 
-    x = mapped(name, 2)
+    x = map_file(name, 2)
     x.fill_(4)
     for other in (copy.deepcopy(x), pickle.loads(pickle.dumps(x)), x.clone()):
         other.fill_(1)
@@ -215,13 +215,13 @@ def test_what_tensordict_does(name: str) -> None:
 def test_errors_are_those_of_the_system(tmp_path: Path) -> None:
     for where, why in ((tmp_path, "Is a directory (21)"), (tmp_path / "a/b", "No such file")):
         with pytest.raises(RuntimeError) as raised:
-            mapped(str(where), 1)
+            map_file(str(where), 1)
         assert str(raised.value).startswith(
             f"unable to open file <{where}> in read-write mode: {why}"
         )
     for size in (1 << 28, -1):
         with pytest.raises(RuntimeError, match="unable to (resize|mmap|open)"):
-            mapped("/dev/null" if size > 0 else str(tmp_path / "c"), size, torch.uint8)
+            map_file("/dev/null" if size > 0 else str(tmp_path / "c"), size, torch.uint8)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="who may write to everything")
@@ -229,13 +229,13 @@ def test_a_file_that_may_not_be_written(name: str) -> None:
     Path(name).write_bytes(b"abcd")
     os.chmod(name, 0o400)
     with pytest.raises(RuntimeError, match=r"in read-write mode: Permission denied \(13\)"):
-        mapped(name, 1)
+        map_file(name, 1)
 
 
 def test_an_error_leaves_nothing(tmp_path: Path) -> None:
     def fail() -> None:
         with pytest.raises(RuntimeError):
-            mapped(str(tmp_path), 1)
+            map_file(str(tmp_path), 1)
 
     counts = []
     for _ in range(5):
@@ -250,7 +250,7 @@ def test_an_error_leaves_nothing(tmp_path: Path) -> None:
 def test_more_than_an_engine_has_is_refused_before_the_file_is_made(name: str) -> None:
     held = len(callbacks.objects)
     with pytest.raises(RuntimeError, match="can't allocate memory"):
-        mapped(name, 1 << 40)
+        map_file(name, 1 << 40)
     assert not os.path.exists(name)
     assert len(callbacks.objects) == held
 
@@ -261,7 +261,7 @@ def maps() -> int:
 
 def test_the_place_of_a_file_is_memory_again(name: str) -> None:
     memory = torch._table.functions.C["_memory"]
-    mapped(name, 5000).fill_(7)
+    map_file(name, 5000).fill_(7)
     gc.collect()
     drain()
     drain()
@@ -269,7 +269,7 @@ def test_the_place_of_a_file_is_memory_again(name: str) -> None:
     regions = maps()
     raw = Path(name).read_bytes()
     for _ in range(1000):
-        x = mapped(name, 5000)
+        x = map_file(name, 5000)
         assert x[4999] == 7
         del x
     drain()
@@ -283,7 +283,7 @@ def test_the_place_of_a_file_is_memory_again(name: str) -> None:
 
 
 def test_a_tensor_that_is_saved_keeps_the_file(name: str) -> None:
-    x = mapped(name, 4)
+    x = map_file(name, 4)
     part = x[2:]
     del x
     gc.collect()
@@ -294,7 +294,7 @@ def test_a_tensor_that_is_saved_keeps_the_file(name: str) -> None:
 
 def test_engines_map_files_each_for_itself(name: str) -> None:
     other = torch.Engine()
-    x = mapped(name, 3)
+    x = map_file(name, 3)
     y = other.from_file(name, shared=True, size=3, dtype=other.int32)
     x[0] = 8
     assert y.tolist() == [8, 0, 0]
@@ -309,5 +309,5 @@ def test_where_no_file_can_be_mapped_the_error_says_why(
 ) -> None:
     monkeypatch.setattr(mapping, "MAPS_FILES", False)
     with pytest.raises(NotImplementedError, match="shared=True needs .* 64-bit Linux only"):
-        mapped(name, 1)
+        map_file(name, 1)
     assert not os.path.exists(name)

@@ -83,7 +83,7 @@ def operands(dtype: str, watch: Watch) -> tuple[Any, Any, Any]:
     return leaf, x, other
 
 
-def of(function: Callable[[Any, Any], Any]) -> Callable[[str, Watch], Program]:
+def saving(function: Callable[[Any, Any], Any]) -> Callable[[str, Watch], Program]:
     """The kind that saves what a function of two tensors saves."""
 
     def kind(dtype: str, watch: Watch) -> Program:
@@ -93,7 +93,7 @@ def of(function: Callable[[Any, Any], Any]) -> Callable[[str, Watch], Program]:
     return kind
 
 
-def of_output(function: Callable[[Any], Any]) -> Callable[[str, Watch], Program]:
+def saving_output(function: Callable[[Any], Any]) -> Callable[[str, Watch], Program]:
     """The kind that saves an output, to which the write goes."""
 
     def kind(dtype: str, watch: Watch) -> Program:
@@ -225,7 +225,7 @@ def nested_products(dtype: str, watch: Watch) -> Program:
     return Program([(nested * nested).values(), nested.exp().values()], [leaf])
 
 
-def packed(dtype: str, watch: Watch) -> Program:
+def pack_snapshot(dtype: str, watch: Watch) -> Program:
     """Hooks whose pack hook keeps a snapshot in its turn, by an op that saves."""
     leaf, x, other = operands(dtype, watch)
 
@@ -252,21 +252,24 @@ def products(x: Any, other: Any) -> Any:
 
 
 KINDS: dict[str, tuple[Callable[[str, Watch], Program], list[str]]] = {
-    "products": (of(products), DTYPES),
-    "powers": (of(lambda x, other: x**other), DTYPES),
-    "functions": (of(lambda x, other: pygrad.cat([x.sin(), x.log(), other.atan() * x])), DTYPES),
-    "matrix products": (of(lambda x, other: x @ other.t() @ x), DTYPES),
-    "affine maps": (of(lambda x, other: pygrad.addmm(x, x @ other.t(), other) * x), DTYPES),
-    "reductions": (of(lambda x, other: (x * other).prod(1) + x.norm(dim=1)), DTYPES),
-    "running products": (of(lambda x, other: x.cumprod(1) * other), DTYPES),
+    "products": (saving(products), DTYPES),
+    "powers": (saving(lambda x, other: x**other), DTYPES),
+    "functions": (
+        saving(lambda x, other: pygrad.cat([x.sin(), x.log(), other.atan() * x])),
+        DTYPES,
+    ),
+    "matrix products": (saving(lambda x, other: x @ other.t() @ x), DTYPES),
+    "affine maps": (saving(lambda x, other: pygrad.addmm(x, x @ other.t(), other) * x), DTYPES),
+    "reductions": (saving(lambda x, other: (x * other).prod(1) + x.norm(dim=1)), DTYPES),
+    "running products": (saving(lambda x, other: x.cumprod(1) * other), DTYPES),
     "inverses": (
-        of_output(lambda x: pygrad.linalg.inv(x[:, :3] + pygrad.eye(3, dtype=x.dtype))),
+        saving_output(lambda x: pygrad.linalg.inv(x[:, :3] + pygrad.eye(3, dtype=x.dtype))),
         [d for d in DTYPES if d != "bfloat16"],
     ),
-    "exp": (of_output(pygrad.exp), DTYPES),
-    "tanh": (of_output(pygrad.tanh), DTYPES),
-    "softmax": (of_output(lambda x: x.softmax(1)), REAL),
-    "root": (of_output(pygrad.sqrt), DTYPES),
+    "exp": (saving_output(pygrad.exp), DTYPES),
+    "tanh": (saving_output(pygrad.tanh), DTYPES),
+    "softmax": (saving_output(lambda x: x.softmax(1)), REAL),
+    "root": (saving_output(pygrad.sqrt), DTYPES),
     "slices": (slices, DTYPES),
     "buffer of rows": (buffer_of_rows, DTYPES),
     "buffer of columns": (buffer_of_columns, DTYPES),
@@ -282,7 +285,7 @@ KINDS: dict[str, tuple[Callable[[str, Watch], Program], list[str]]] = {
     "sorts": (sorts, REAL),
     "sparse": (sparse_products, ["float64", "float32", *COMPLEX]),
     "nested": (nested_products, ["float64", "float32"]),
-    "packed by hooks": (packed, DTYPES),
+    "packed by hooks": (pack_snapshot, DTYPES),
     "handed out": (handed_out, DTYPES),
 }
 
@@ -307,7 +310,7 @@ def spoilt(tensor: Any) -> Any:
     return tensor * 3 + 2 if tensor.dtype.is_floating_point or tensor.is_complex() else tensor * 0
 
 
-def unrecorded(write: Callable[[Any], Any]) -> Route:
+def unrecorded_route(write: Callable[[Any], Any]) -> Route:
     """A write that leaves the graph alone."""
 
     def run(tensor: Any, _: Any) -> None:
@@ -317,15 +320,15 @@ def unrecorded(write: Callable[[Any], Any]) -> Route:
     return Route(run)
 
 
-def uncounted(write: Callable[[Any], Any]) -> Route:
-    return unrecorded(write)._replace(counted=False)
+def uncounted_route(write: Callable[[Any], Any]) -> Route:
+    return unrecorded_route(write)._replace(counted=False)
 
 
 def whole(tensor: Any) -> Any:
     return tensor if tensor._base is None else tensor._base
 
 
-def by_optimizer(tensor: Any) -> None:
+def write_by_optimizer(tensor: Any) -> None:
     if not (tensor.dtype.is_floating_point or tensor.is_complex()):
         tensor.zero_()
         return
@@ -341,7 +344,7 @@ def in_parts(tensor: Any) -> None:
         flat[k] = spoilt(flat[k])
 
 
-def by_bytes(tensor: Any) -> None:
+def write_by_bytes(tensor: Any) -> None:
     storage = tensor.untyped_storage()
     for k in range(0, storage.nbytes(), 1 if tensor.dtype is pygrad.bool else tensor.itemsize):
         storage[k] = 0
@@ -353,16 +356,16 @@ def array_of_bits(tensor: Any) -> Any:
     return (flat.view(pygrad.int16) if tensor.dtype is pygrad.bfloat16 else flat).numpy()
 
 
-def by_array(tensor: Any, array: Any) -> None:
+def write_by_array(tensor: Any, array: Any) -> None:
     (array_of_bits(tensor) if array is None else array)[...] = 0
 
 
-def by_address(tensor: Any, memory: Any) -> None:
+def write_by_address(tensor: Any, memory: Any) -> None:
     memory = memory_of(tensor) if memory is None else memory
     memory[:] = bytes(len(memory))
 
 
-def by_capsule(tensor: Any, _: Any) -> None:
+def write_by_capsule(tensor: Any, _: Any) -> None:
     if tensor.dtype in (pygrad.bfloat16, pygrad.bool):
         tensor = tensor.detach().view(pygrad.uint8)
     np.from_dlpack(tensor.detach()).view()  # an export that ends before the write
@@ -371,32 +374,32 @@ def by_capsule(tensor: Any, _: Any) -> None:
 
 
 ROUTES: dict[str, Route] = {
-    "in place": unrecorded(lambda t: t.copy_(spoilt(t))),
+    "in place": unrecorded_route(lambda t: t.copy_(spoilt(t))),
     "in place, recorded": Route(lambda t, _: t.mul_(0) if t.dtype.is_floating_point else t.zero_()),
-    "its base": unrecorded(lambda t: whole(t).copy_(spoilt(whole(t)))),
-    "a view": unrecorded(lambda t: t[..., :1].zero_()),
-    "a row": unrecorded(lambda t: t[0].zero_() if t.dim() else t.zero_()),
-    "parts, one by one": unrecorded(in_parts),
-    "detach": unrecorded(lambda t: t.detach().copy_(spoilt(t))),
-    "data": uncounted(lambda t: t.data.copy_(spoilt(t))),
-    "new data": uncounted(lambda t: setattr(t.detach(), "data", spoilt(t))),
-    "out": unrecorded(
+    "its base": unrecorded_route(lambda t: whole(t).copy_(spoilt(whole(t)))),
+    "a view": unrecorded_route(lambda t: t[..., :1].zero_()),
+    "a row": unrecorded_route(lambda t: t[0].zero_() if t.dim() else t.zero_()),
+    "parts, one by one": unrecorded_route(in_parts),
+    "detach": unrecorded_route(lambda t: t.detach().copy_(spoilt(t))),
+    "data": uncounted_route(lambda t: t.data.copy_(spoilt(t))),
+    "new data": uncounted_route(lambda t: setattr(t.detach(), "data", spoilt(t))),
+    "out": unrecorded_route(
         lambda t: pygrad.mul(t, t, out=t) if t.dtype is not pygrad.bool else t.zero_()
     ),
-    "subscript": unrecorded(lambda t: t.__setitem__(slice(0, 1), 0)),
-    "fill": unrecorded(lambda t: t.fill_(0)),
-    "index_fill": unrecorded(lambda t: t.index_fill_(0, pygrad.tensor([0]), 0)),
-    "foreach": unrecorded(
+    "subscript": unrecorded_route(lambda t: t.__setitem__(slice(0, 1), 0)),
+    "fill": unrecorded_route(lambda t: t.fill_(0)),
+    "index_fill": unrecorded_route(lambda t: t.index_fill_(0, pygrad.tensor([0]), 0)),
+    "foreach": unrecorded_route(
         lambda t: pygrad._foreach_mul_([t], 0) if t.dtype is not pygrad.bool else t.zero_()
     ),
-    "an optimizer": unrecorded(by_optimizer),
-    "its storage": uncounted(lambda t: t.untyped_storage().fill_(0)),
-    "bytes of its storage": uncounted(by_bytes),
-    "an array": Route(by_array, counted=False),
-    "an array made before": Route(by_array, before=array_of_bits, counted=False),
-    "its address": Route(by_address, counted=False),
-    "an address known before": Route(by_address, before=memory_of, counted=False),
-    "a capsule, then in place": Route(by_capsule),
+    "an optimizer": unrecorded_route(write_by_optimizer),
+    "its storage": uncounted_route(lambda t: t.untyped_storage().fill_(0)),
+    "bytes of its storage": uncounted_route(write_by_bytes),
+    "an array": Route(write_by_array, counted=False),
+    "an array made before": Route(write_by_array, before=array_of_bits, counted=False),
+    "its address": Route(write_by_address, counted=False),
+    "an address known before": Route(write_by_address, before=memory_of, counted=False),
+    "a capsule, then in place": Route(write_by_capsule),
 }
 
 # ------------------------------------------------------------------ moments
@@ -405,7 +408,7 @@ Spoil = Callable[[], None] | None
 """Writes to every watched tensor."""
 
 
-def summed(outputs: list[Any], salt: int = 0) -> Any:
+def sum_of(outputs: list[Any], salt: int = 0) -> Any:
     return sum((total(y) * (k + 1 + salt) for k, y in enumerate(outputs)), start=0.0)
 
 
@@ -413,51 +416,51 @@ def grad(y: Any, wanted: list[Any], **options: Any) -> list[Any]:
     return list(pygrad.autograd.grad(y, wanted, materialize_grads=True, **options))
 
 
-def before_the_backward(program: Program, spoil: Spoil) -> list[Any]:
-    loss = summed(program.outputs)
+def spoil_before_backward(program: Program, spoil: Spoil) -> list[Any]:
+    loss = sum_of(program.outputs)
     if spoil:
         spoil()
     return grad(loss, program.wanted)
 
 
 def twice_before_it(program: Program, spoil: Spoil) -> list[Any]:
-    loss = summed(program.outputs)
+    loss = sum_of(program.outputs)
     if spoil:
         spoil()
         spoil()
     return grad(loss, program.wanted)
 
 
-def between_two_backwards(program: Program, spoil: Spoil) -> list[Any]:
-    loss = summed(program.outputs)
+def spoil_between_backwards(program: Program, spoil: Spoil) -> list[Any]:
+    loss = sum_of(program.outputs)
     first = grad(loss, program.wanted, retain_graph=True)
     if spoil:
         spoil()
     return first + grad(loss, program.wanted)
 
 
-def within_the_backward(program: Program, spoil: Spoil) -> list[Any]:
-    loss = summed(program.outputs)
+def spoil_within_backward(program: Program, spoil: Spoil) -> list[Any]:
+    loss = sum_of(program.outputs)
     if spoil:
         loss.register_hook(lambda _: spoil())
     return grad(loss, program.wanted)
 
 
-def before_the_second_order(program: Program, spoil: Spoil) -> list[Any]:
-    loss = summed(program.outputs)
+def spoil_before_second_order(program: Program, spoil: Spoil) -> list[Any]:
+    loss = sum_of(program.outputs)
     first = grad(loss, program.wanted, create_graph=True)
     again = [g for g in first if g.requires_grad]
     if spoil:
         spoil()
-    return first + (grad(summed(again, 1), program.wanted) if again else [])
+    return first + (grad(sum_of(again, 1), program.wanted) if again else [])
 
 
 MOMENTS = {
-    "before": before_the_backward,
+    "before": spoil_before_backward,
     "before, twice": twice_before_it,
-    "between": between_two_backwards,
-    "within": within_the_backward,
-    "between orders": before_the_second_order,
+    "between": spoil_between_backwards,
+    "within": spoil_within_backward,
+    "between orders": spoil_before_second_order,
 }
 
 # ------------------------------------------------------------------ the sweep

@@ -34,7 +34,7 @@ def rows(*lengths: int, width: int = 2) -> list[torch.Tensor]:
     return made
 
 
-def nested(layout: Any, *lengths: int, width: int = 2, requires_grad: bool = False) -> Any:
+def make_nested(layout: Any, *lengths: int, width: int = 2, requires_grad: bool = False) -> Any:
     return torch.nested.nested_tensor(
         rows(*lengths, width=width), layout=layout, requires_grad=requires_grad
     )
@@ -138,7 +138,7 @@ def test_masked_select_keeps_what_the_mask_says() -> None:
 
 
 def test_the_ragged_size_is_that_of_the_offsets() -> None:
-    x, y = nested(JAGGED, 2, 1), nested(JAGGED, 2, 1)
+    x, y = make_nested(JAGGED, 2, 1), make_nested(JAGGED, 2, 1)
     j = x.shape[1]
     assert isinstance(j, torch.SymInt)
     assert (j == (x * 2).shape[1], j == y.shape[1], j == 2, hash(j) == hash(x.shape[1])) == (
@@ -207,7 +207,7 @@ def test_texts() -> None:
     ],
 )
 def test_each_element_is_computed_as_in_its_entry(layout: Any, function: Any) -> None:
-    x = nested(layout, 2, 0, 3)
+    x = make_nested(layout, 2, 0, 3)
     y = function(x)
     wanted = [function(each) for each in x.unbind()]
     assert y.is_nested
@@ -216,7 +216,7 @@ def test_each_element_is_computed_as_in_its_entry(layout: Any, function: Any) ->
     assert lists(y) == [each.tolist() for each in wanted]
 
 
-def drawn(sample: Call) -> list[torch.Tensor]:
+def draw(sample: Call) -> list[torch.Tensor]:
     """The tensors of a sample."""
     return [
         torch.from_numpy(numbers(what, "float64", salt).copy())
@@ -228,7 +228,7 @@ def fits_nested(sample: Call) -> bool:
     """Whether all tensors of a sample have one shape, of two rows at least."""
     if any(what.kind == "parts" for what in sample.tensors()):
         return False
-    shapes = {tuple(each.shape) for each in drawn(sample)} - {()}
+    shapes = {tuple(each.shape) for each in draw(sample)} - {()}
     return len(shapes) == 1 and min(shapes)[0] > 1
 
 
@@ -249,10 +249,10 @@ def test_every_op_of_elements_is_done_to_each_entry(
     layout: Any, entry: Entry, sample: Call
 ) -> None:
     """The first row is an entry, and the others are one: the results are those of all rows."""
-    plain = drawn(sample)
+    plain = draw(sample)
     offsets = torch.tensor([0, 1, max(len(each) for each in plain if each.ndim)])
 
-    def divided(x: torch.Tensor) -> Any:
+    def divide(x: torch.Tensor) -> Any:
         if not x.ndim:
             return x
         if layout is STRIDED:
@@ -265,7 +265,7 @@ def test_every_op_of_elements_is_done_to_each_entry(
         found = entry.function(*args, **kwargs)
         return list(found) if isinstance(found, tuple) else [found]
 
-    made = result([divided(each) for each in plain])
+    made = result([divide(each) for each in plain])
     for got, wanted in zip(made, result(plain), strict=True):
         for part, rows_of in zip(got.unbind(), (wanted[:1], wanted[1:]), strict=True):
             assert part.dtype is rows_of.dtype
@@ -280,14 +280,14 @@ def test_which_ops_go_element_by_element_is_said_by_the_table() -> None:
 
 @both_layouts
 def test_getters_of_the_base_class_read_the_nested_tensor(layout: Any) -> None:
-    x = nested(layout, 2, 1)
+    x = make_nested(layout, 2, 1)
     for name in ("ndim", "dtype", "grad", "grad_fn", "is_nested", "nbytes", "requires_grad"):
         assert getattr(torch.Tensor, name).__get__(x) == getattr(x, name)
 
 
 @both_layouts
 def test_in_place_is_written_to_the_entries(layout: Any) -> None:
-    x = nested(layout, 2, 1)
+    x = make_nested(layout, 2, 1)
     first = x[0]
     assert x.mul_(2) is x
     x += 1
@@ -306,13 +306,13 @@ def test_in_place_is_written_to_the_entries(layout: Any) -> None:
     ids=["a row", "one number an entry", "one row", "padded"],
 )
 def test_jagged_beside_a_plain_tensor(other: Any, wanted: Any) -> None:
-    x = nested(JAGGED, 2, 1)
+    x = make_nested(JAGGED, 2, 1)
     assert lists(x + torch.tensor(other, dtype=torch.float64)) == wanted
     assert lists(torch.tensor(other, dtype=torch.float64) + x) == wanted
 
 
 def test_jagged_beside_one_of_another_width() -> None:
-    x = nested(JAGGED, 2, 1)
+    x = make_nested(JAGGED, 2, 1)
     total = x.sum(-1, keepdim=True)
     wanted = [[[3, 6], [21, 28]], [[55, 66]]]
     assert lists(total * x) == lists(x * total) == wanted
@@ -325,7 +325,7 @@ def test_jagged_beside_one_of_another_width() -> None:
 
 
 def test_ragged_in_another_dimension_beside_a_plain_tensor() -> None:
-    x = nested(JAGGED, 2, 1).transpose(1, 2)
+    x = make_nested(JAGGED, 2, 1).transpose(1, 2)
     other = torch.tensor([[[10.0], [20.0]], [[30.0], [40.0]]], dtype=torch.float64)
     assert lists(x + other) == [[[11, 13], [22, 24]], [[35], [46]]]
 
@@ -334,7 +334,7 @@ def test_ragged_in_another_dimension_beside_a_plain_tensor() -> None:
 
 
 def test_jagged_reductions() -> None:
-    x = nested(JAGGED, 2, 1)
+    x = make_nested(JAGGED, 2, 1)
     assert x.sum().item() == 21
     assert x.sum(1).tolist() == [[4, 6], [5, 6]]
     assert lists(x.sum(2)) == [[3, 7], [11]]
@@ -364,7 +364,7 @@ def test_reductions_before_and_behind_the_ragged_dimension(dims: Any, keepdim: b
 
 
 def test_reductions_of_an_empty_entry() -> None:
-    x = nested(JAGGED, 0, 1)
+    x = make_nested(JAGGED, 0, 1)
     assert x.sum(1).tolist() == [[0, 0], [1, 2]]
     assert x.to_padded_tensor(7.0).tolist() == [[[7, 7]], [[1, 2]]]
 
@@ -378,7 +378,7 @@ def test_reductions_of_an_empty_entry() -> None:
 )
 def test_jagged_reductions_that_are_refused(dim: Any, words: str) -> None:
     with pytest.raises(RuntimeError, match=words):
-        nested(JAGGED, 2, 1).sum(dim)
+        make_nested(JAGGED, 2, 1).sum(dim)
 
 
 def test_strided_sums_over_the_last_dimension() -> None:
@@ -387,13 +387,13 @@ def test_strided_sums_over_the_last_dimension() -> None:
     with pytest.raises(RuntimeError, match="always requires keepdim=True"):
         x.sum(-1)
     with pytest.raises(RuntimeError, match="across the last dimension"):
-        nested(STRIDED, 2, 1).sum(1, keepdim=True)
+        make_nested(STRIDED, 2, 1).sum(1, keepdim=True)
 
 
 def test_a_strided_sum_saves_its_input() -> None:
     torch.autograd.graph.set_saved_tensor_mode("check")
     try:
-        x = nested(STRIDED, 2, 1, requires_grad=True).clone()
+        x = make_nested(STRIDED, 2, 1, requires_grad=True).clone()
         y = x.sum(-1, keepdim=True)
         x.add_(x)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
@@ -430,7 +430,7 @@ SHAPES: dict[str, tuple[Callable[[Any], Any], list[tuple[int, ...]]]] = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_sizes_change_in_each_entry(layout: Any, name: str) -> None:
     function, wanted = SHAPES[name]
-    x = nested(layout, 3, 1)
+    x = make_nested(layout, 3, 1)
     y = function(x)
     assert [tuple(each.shape) for each in y.unbind()] == wanted
     for made, entry in zip(y.unbind(), x.unbind(), strict=True):
@@ -454,7 +454,7 @@ def test_jagged_sizes() -> None:
 
 @both_layouts
 def test_subscripts_name_an_entry(layout: Any) -> None:
-    x = nested(layout, 3, 1)
+    x = make_nested(layout, 3, 1)
     assert x[1].tolist() == [[7, 8]]
     assert x[-2].shape == (3, 2)
     assert x[0, 2, 1].item() == 6
@@ -467,7 +467,7 @@ def test_subscripts_name_an_entry(layout: Any) -> None:
 
 @both_layouts
 def test_reflected_operators(layout: Any) -> None:
-    x = nested(layout, 2, 1)
+    x = make_nested(layout, 2, 1)
     assert lists(2**x) == [[[2, 4], [8, 16]], [[32, 64]]]
     assert lists(7 // x) == [[[7, 3], [2, 1]], [[1, 1]]]
     assert lists(7 % x) == [[[0, 1], [1, 3]], [[2, 1]]]
@@ -479,7 +479,7 @@ def test_reflected_operators(layout: Any) -> None:
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 5])
 def test_parts_of_a_batch_have_its_entries_in_order(parts: int) -> None:
-    x = nested(JAGGED, 3, 1, 2, 4, 1)
+    x = make_nested(JAGGED, 3, 1, 2, 4, 1)
     found = x.chunk(parts)
     assert [len(each) for each in found] == [len(c) for c in torch.zeros(5).chunk(parts)]
     assert [entry for each in found for entry in lists(each)] == lists(x)
@@ -487,7 +487,7 @@ def test_parts_of_a_batch_have_its_entries_in_order(parts: int) -> None:
 
 @pytest.mark.parametrize("at", [-1, 2])
 def test_a_place_beyond_its_entry_is_refused(at: int) -> None:
-    x = nested(JAGGED, 2, 1, 3)
+    x = make_nested(JAGGED, 2, 1, 3)
     before = lists(x)
     where = torch.tensor([0]), torch.tensor([at])
     for put in (x.index_put, x.index_put_):
@@ -497,7 +497,7 @@ def test_a_place_beyond_its_entry_is_refused(at: int) -> None:
 
 
 def test_jagged_places() -> None:
-    x = nested(JAGGED, 2, 1)
+    x = make_nested(JAGGED, 2, 1)
     where = (torch.tensor([0, 1]), torch.tensor([1, 0]))
     assert lists(x.index_put(where, torch.tensor(9.0, dtype=torch.float64))) == [
         [[1, 2], [9, 9]],
@@ -525,7 +525,7 @@ def test_embedding_bag_is_of_each_entry() -> None:
 
 @both_layouts
 def test_an_entry_is_written_to(layout: Any) -> None:
-    x = nested(layout, 2, 1)
+    x = make_nested(layout, 2, 1)
     x[1] = 0
     x[0, 1] = torch.tensor([8.0, 9.0], dtype=torch.float64)
     assert lists(x) == [[[1, 2], [8, 9]], [[0, 0]]]
@@ -535,7 +535,7 @@ def test_an_entry_is_written_to(layout: Any) -> None:
 
 @both_layouts
 def test_parts_of_complex_numbers(layout: Any) -> None:
-    x = nested(layout, 2, 1)
+    x = make_nested(layout, 2, 1)
     z = x + 2j
     assert lists(z.real) == lists(x)
     assert lists(z.imag) == [[[2, 2], [2, 2]], [[2, 2]]]
@@ -544,7 +544,7 @@ def test_parts_of_complex_numbers(layout: Any) -> None:
 
 
 def test_jagged_tensors_are_compared_by_testing() -> None:
-    x = nested(JAGGED, 2, 1)
+    x = make_nested(JAGGED, 2, 1)
     assert 3.0 in x
     assert 7.0 not in x
     torch.testing.assert_close(x, x + 0.0)
@@ -553,7 +553,7 @@ def test_jagged_tensors_are_compared_by_testing() -> None:
 
 
 def test_strided_narrow_shows_some_entries() -> None:
-    x = nested(STRIDED, 2, 1, 1)
+    x = make_nested(STRIDED, 2, 1, 1)
     y = x.narrow(0, 1, 2)
     assert lists(y) == [[[5, 6]], [[7, 8]]]
     assert lists(y * 2) == [[[10, 12]], [[14, 16]]]
@@ -578,7 +578,7 @@ def test_padding() -> None:
     out = torch.empty(0)
     assert torch.nested.to_padded_tensor(x, 0.0, out=out) is out
     assert out.shape == (2, 2, 2)
-    y = nested(JAGGED, 2, 1).transpose(1, 2)
+    y = make_nested(JAGGED, 2, 1).transpose(1, 2)
     assert y.to_padded_tensor(0).tolist() == [[[1, 3], [2, 4]], [[5, 0], [6, 0]]]
 
 
@@ -588,14 +588,14 @@ def test_padding() -> None:
 @both_layouts
 def test_linear(layout: Any) -> None:
     weight = torch.tensor([[1.0, 1.0]], dtype=torch.float64)
-    assert lists(F.linear(nested(layout, 2, 1), weight)) == [[[3], [7]], [[11]]]
+    assert lists(F.linear(make_nested(layout, 2, 1), weight)) == [[[3], [7]], [[11]]]
     module = torch.nn.Linear(2, 3).double()
-    y = module(nested(layout, 2, 1))
+    y = module(make_nested(layout, 2, 1))
     assert [tuple(each.shape) for each in y.unbind()] == [(2, 3), (1, 3)]
 
 
 def test_jagged_products() -> None:
-    x = nested(JAGGED, 2, 1)
+    x = make_nested(JAGGED, 2, 1)
     eye = torch.eye(2, dtype=torch.float64)
     assert lists(x @ (2 * eye)) == [[[2, 4], [6, 8]], [[10, 12]]]
     assert lists(torch.bmm(x, torch.stack([eye, 3 * eye]))) == [[[1, 2], [3, 4]], [[15, 18]]]
@@ -606,18 +606,20 @@ def test_jagged_products() -> None:
 
 
 def test_strided_products() -> None:
-    x = nested(STRIDED, 2, 1)
+    x = make_nested(STRIDED, 2, 1)
     assert lists(x @ x.transpose(1, 2)) == [[[5, 11], [11, 25]], [[61]]]
     with pytest.raises(RuntimeError, match="got a nested self and non-nested other"):
         x @ torch.ones(2, 2, dtype=torch.float64)
     with pytest.raises(RuntimeError, match="Nested tensors cannot be matrix multiplied"):
-        nested(STRIDED, 2) @ torch.nested.nested_tensor([torch.ones(3, 1, dtype=torch.float64)])
+        make_nested(STRIDED, 2) @ torch.nested.nested_tensor(
+            [torch.ones(3, 1, dtype=torch.float64)]
+        )
 
 
 @both_layouts
 def test_layer_norm_and_embedding(layout: Any) -> None:
     norm = torch.nn.LayerNorm(2).double()
-    x = nested(layout, 2, 1)
+    x = make_nested(layout, 2, 1)
     for got, entry in zip(norm(x).unbind(), x.unbind(), strict=True):
         assert torch.equal(got, norm(entry))
     table = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -645,7 +647,7 @@ def test_attention_is_within_each_entry() -> None:
 
 @both_layouts
 def test_the_gradient_is_nested(layout: Any) -> None:
-    x = nested(layout, 2, 1, requires_grad=True)
+    x = make_nested(layout, 2, 1, requires_grad=True)
     (x * x).sum().backward()
     assert (x.grad.is_nested, x.grad.layout, lists(x.grad)) == (
         True,
@@ -664,7 +666,7 @@ def test_the_gradient_is_nested(layout: Any) -> None:
 
 @both_layouts
 def test_a_backward_begins_with_a_nested_gradient(layout: Any) -> None:
-    x = nested(layout, 2, 1, requires_grad=True)
+    x = make_nested(layout, 2, 1, requires_grad=True)
     y = x * 2
     y.backward(torch.ones_like(y))
     assert lists(x.grad) == [[[2, 2], [2, 2]], [[2, 2]]]
@@ -673,12 +675,12 @@ def test_a_backward_begins_with_a_nested_gradient(layout: Any) -> None:
     with pytest.raises(RuntimeError, match="Mismatch in shape|Self is nested"):
         (x * 2).backward(torch.ones(2, 2, 2, dtype=torch.float64))
     with pytest.raises(RuntimeError, match="Mismatch in shape"):
-        (x * 2).backward(nested(layout, 1, 1))
+        (x * 2).backward(make_nested(layout, 1, 1))
 
 
 @both_layouts
 def test_hooks_see_nested_gradients(layout: Any) -> None:
-    x = nested(layout, 2, 1, requires_grad=True)
+    x = make_nested(layout, 2, 1, requires_grad=True)
     seen = []
 
     def hook(grad: Any) -> Any:
@@ -748,14 +750,14 @@ def test_gradients_are_those_of_differences(layout: Any, name: str) -> None:
     more = OF_JAGGED if layout is JAGGED else OF_STRIDED
     function = (DIFFERENTIABLE | more)[name]
 
-    def of_entries(*given: Any) -> Any:
+    def run_nested(*given: Any) -> Any:
         y = function(torch.nested.as_nested_tensor(list(given), layout=layout))
         return tuple(y.unbind()) if y.is_nested else y
 
     torch.manual_seed(0)
     inputs = tuple(torch.randn(n, 2, dtype=torch.float64, requires_grad=True) for n in (3, 1))
-    assert gradcheck(of_entries, inputs, check_batched_grad=False)
-    assert gradgradcheck(of_entries, inputs, check_batched_grad=False)
+    assert gradcheck(run_nested, inputs, check_batched_grad=False)
+    assert gradgradcheck(run_nested, inputs, check_batched_grad=False)
 
 
 class Scaled(torch.autograd.Function):
@@ -777,7 +779,7 @@ class Scaled(torch.autograd.Function):
 @both_layouts
 @leaves_nothing
 def test_custom_functions_see_nested_tensors(layout: Any) -> None:
-    x = nested(layout, 1, 1, requires_grad=True)
+    x = make_nested(layout, 1, 1, requires_grad=True)
     y = Scaled.apply(x, 3.0)
     assert (y.is_nested, lists(y)) == (True, [[[3, 6]], [[9, 12]]])
     assert y.grad_fn.name() == "ScaledBackward"
@@ -790,7 +792,7 @@ def test_custom_functions_see_nested_tensors(layout: Any) -> None:
 @both_layouts
 @leaves_nothing
 def test_nothing_is_left_behind(layout: Any) -> None:
-    x = nested(layout, 2, 1, requires_grad=True)
+    x = make_nested(layout, 2, 1, requires_grad=True)
     y = (x.sin() * 2).softmax(-1)
     y.register_hook(lambda grad: grad)
     y.values().sum().backward()
@@ -808,7 +810,7 @@ def test_modules(layout: Any) -> None:
     net = torch.nn.Sequential(
         torch.nn.Linear(2, 4), torch.nn.GELU(), torch.nn.LayerNorm(4), torch.nn.Linear(4, 1)
     ).double()
-    x = nested(layout, 3, 1)
+    x = make_nested(layout, 3, 1)
     for got, entry in zip(net(x).unbind(), x.unbind(), strict=True):
         assert torch.allclose(got, net(entry))
     net(x).values().sum().backward()
@@ -817,7 +819,7 @@ def test_modules(layout: Any) -> None:
 
 @both_layouts
 def test_copies_and_files(layout: Any) -> None:
-    x = nested(layout, 2, 1, requires_grad=True)
+    x = make_nested(layout, 2, 1, requires_grad=True)
     file = io.BytesIO()
     torch.save({"x": x}, file)
     file.seek(0)
@@ -833,7 +835,7 @@ def test_copies_and_files(layout: Any) -> None:
 
 
 def test_detach_and_data_share_elements() -> None:
-    x = nested(JAGGED, 2, 1, requires_grad=True)
+    x = make_nested(JAGGED, 2, 1, requires_grad=True)
     for y in (x.detach(), x.data):
         assert y.is_nested
         assert not y.requires_grad
@@ -984,21 +986,21 @@ def test_parts_of_a_file_that_lie_are_found() -> None:
 )
 @leaves_nothing
 def test_other_ops_are_refused_by_name(layout: Any, function: Any) -> None:
-    x = nested(layout, 2, 1)
+    x = make_nested(layout, 2, 1)
     with pytest.raises(NotImplementedError, match=r"aten\.\w+"):
         function(x)
 
 
 @both_layouts
 def test_other_uses_are_refused(layout: Any) -> None:
-    x = nested(layout, 2, 1)
+    x = make_nested(layout, 2, 1)
     for use in (x.tolist, x.numpy):
         with pytest.raises((RuntimeError, NotImplementedError)):
             use()
 
 
 def test_tensors_of_other_offsets_do_not_go_together() -> None:
-    x, y = nested(JAGGED, 2, 1), nested(JAGGED, 2, 1)
+    x, y = make_nested(JAGGED, 2, 1), make_nested(JAGGED, 2, 1)
     with pytest.raises(RuntimeError, match="cannot call binary pointwise function add.Tensor"):
         x + y
     with pytest.raises(RuntimeError, match="cannot call binary pointwise function"):
@@ -1006,9 +1008,9 @@ def test_tensors_of_other_offsets_do_not_go_together() -> None:
     with pytest.raises(NotImplementedError, match="broadcasting NT with T with larger dim"):
         x + torch.ones(1, 2, 1, 2, dtype=torch.float64)
     with pytest.raises(RuntimeError, match="add does not support broadcasting"):
-        nested(STRIDED, 2, 1) + nested(STRIDED, 1, 1)
+        make_nested(STRIDED, 2, 1) + make_nested(STRIDED, 1, 1)
     with pytest.raises(RuntimeError, match="got a nested self and non-nested other"):
-        nested(STRIDED, 2, 1) + torch.ones(2, dtype=torch.float64)
+        make_nested(STRIDED, 2, 1) + torch.ones(2, dtype=torch.float64)
     for join in (torch.cat, torch.concat, torch.stack):
         with pytest.raises(RuntimeError, match="expected all nested tensors to have the same offs"):
             join([x, y], 2)
@@ -1067,7 +1069,7 @@ def test_attention_of_nested_tensors_is_to_themselves() -> None:
 
 @both_layouts
 def test_vmap_goes_over_entries(layout: Any) -> None:
-    x = nested(layout, 2, 1)
+    x = make_nested(layout, 2, 1)
     y = torch.vmap(lambda a: 2 * a)(x)
     assert (y.layout, lists(y)) == (STRIDED, [[[2, 4], [6, 8]], [[10, 12]]])
     factors = torch.tensor([1.0, 10.0], dtype=torch.float64)
@@ -1082,7 +1084,7 @@ def test_vmap_goes_over_entries(layout: Any) -> None:
 
 @both_layouts
 def test_vmap_over_entries_is_differentiated(layout: Any) -> None:
-    x = nested(layout, 2, 1, requires_grad=True)
+    x = make_nested(layout, 2, 1, requires_grad=True)
     torch.vmap(lambda a: a * a)(x).values().sum().backward()
     assert lists(x.grad) == [[[2, 4], [6, 8]], [[10, 12]]]
 
@@ -1090,7 +1092,7 @@ def test_vmap_over_entries_is_differentiated(layout: Any) -> None:
 @both_layouts
 @leaves_nothing
 def test_vmap_over_nested_tensors_is_over_their_entries_alone(layout: Any) -> None:
-    x = nested(layout, 2, 1)
+    x = make_nested(layout, 2, 1)
     for use, words in (
         (lambda: torch.vmap(torch.sin, 1)(x), "only be vmapped over dim=0, but got dim=1"),
         (lambda: torch.vmap(torch.sin, 0, 1)(x), "only be vmapped over dim=0, but got dim=1"),

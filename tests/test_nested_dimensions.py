@@ -22,7 +22,7 @@ INNER = range(-len(SIZES) - 1, 0)
 PAIRS = [*permutations(INNER, 2)]
 
 
-def jagged(place: int) -> tuple[Any, list[torch.Tensor]]:
+def make_jagged(place: int) -> tuple[Any, list[torch.Tensor]]:
     """A tensor whose dimension `place`, counted from the end, is ragged, and its entries."""
     at = place + len(SIZES) + 1
     entries = [
@@ -40,12 +40,12 @@ def with_one(x: Any, d: int, one: Any, rest: Any) -> list[Any]:
     return found
 
 
-def behind(x: Any, *dims: int) -> list[int]:
+def put_last(x: Any, *dims: int) -> list[int]:
     """The dimensions in this order, behind the batch's if there is one."""
     return [*range(x.dim() - len(dims)), *dims]
 
 
-def reshaped(x: Any, d: int) -> list[Any]:
+def new_shape(x: Any, d: int) -> list[Any]:
     """The sizes with one more dimension."""
     shape = [*x.shape]
     return [*shape[:d], 1, *shape[d:]]
@@ -64,7 +64,7 @@ OF_ONE: dict[str, Callable[[Any, int], Any]] = {
     "layer_norm": lambda x, d: F.layer_norm(x, x.shape[d:]),
     "log_softmax": lambda x, d: x.log_softmax(d),
     "narrow": lambda x, d: x.narrow(d, 0, 1),
-    "reshape": lambda x, d: x.reshape(reshaped(x, d)),
+    "reshape": lambda x, d: x.reshape(new_shape(x, d)),
     "rms_norm": lambda x, d: F.rms_norm(x, x.shape[d:]),
     "select": lambda x, d: x.select(d, -1),
     "size": lambda x, d: x.expand(with_one(x, d, x.size(d), -1)),
@@ -75,7 +75,7 @@ OF_ONE: dict[str, Callable[[Any, int], Any]] = {
     "stack": lambda x, d: torch.stack([x, -x], d),
     "unflatten": lambda x, d: x.unflatten(d, (1, -1, 1)),
     "unsqueeze": lambda x, d: x.unsqueeze(d),
-    "view": lambda x, d: x.view(reshaped(x, d)),
+    "view": lambda x, d: x.view(new_shape(x, d)),
 }
 TO_THE_LAST = ("__getitem__", "_getitem", "layer_norm", "rms_norm")
 """Ops of `OF_ONE` that take all dimensions from one to the last."""
@@ -85,7 +85,7 @@ OF_TWO: dict[str, Callable[[Any, int, int], Any]] = {
     "swapdims": lambda x, a, b: x.swapdims(a, b),
     "movedim": lambda x, a, b: x.movedim(a, b),
     "moveaxis": lambda x, a, b: x.moveaxis(a, b),
-    "permute": lambda x, a, b: x.permute(behind(x, a, b, *(d for d in INNER if d not in (a, b)))),
+    "permute": lambda x, a, b: x.permute(put_last(x, a, b, *(d for d in INNER if d not in (a, b)))),
 }
 REDUCTIONS = "all amax amin any argmax argmin max mean min prod sum".split()
 NAME_NO_DIMENSION = frozenset(
@@ -112,7 +112,7 @@ def assert_is_of_each_entry(function: Callable[[Any], Any], place: int, may_refu
     """A function of a jagged tensor gives what it gives of its entries, or says that it does not
     go along the ragged dimension.
     """
-    x, entries = jagged(place)
+    x, entries = make_jagged(place)
     try:
         wanted = [parts(function(entry)) for entry in entries]
     except (RuntimeError, IndexError):
@@ -152,8 +152,8 @@ def test_reductions_are_those_of_each_entry(name: str, place: int) -> None:
     for d in INNER:
         for keepdim in (False, True):
 
-            def reduced(x: Any, d: int = d, keepdim: bool = keepdim) -> Any:
+            def reduce(x: Any, d: int = d, keepdim: bool = keepdim) -> Any:
                 x = x > 0 if name in ("any", "all") else x
                 return getattr(x, name)(d, keepdim=keepdim)
 
-            assert_is_of_each_entry(reduced, place, False)
+            assert_is_of_each_entry(reduce, place, False)

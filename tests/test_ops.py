@@ -83,13 +83,13 @@ def test_op_gives_the_same_twice(entry: Entry, sample: Call) -> None:
 # ------------------------------------------------------------------ layouts
 
 
-def transposed(array: Array) -> Any:
+def make_transposed(array: Array) -> Any:
     if array.ndim < 2:
-        return strided(array)
+        return make_strided(array)
     return pygrad.from_numpy(np.ascontiguousarray(array.swapaxes(0, -1))).transpose(0, -1)
 
 
-def strided(array: Array) -> Any:
+def make_strided(array: Array) -> Any:
     """Every other element of a larger tensor, from an offset on."""
     if array.ndim == 0:
         return pygrad.from_numpy(np.stack([array, array]))[1]
@@ -98,7 +98,7 @@ def strided(array: Array) -> Any:
     return pygrad.from_numpy(wide)[..., 1::2]
 
 
-def expanded(array: Array) -> Any:
+def make_expanded(array: Array) -> Any:
     """The first row, repeated with a stride of zero."""
     if array.ndim == 0 or array.shape[0] == 0:
         return pygrad.from_numpy(array.copy())
@@ -110,10 +110,10 @@ LOGARITHMS = {"slogdet", "logdet", "linalg.slogdet"}
 
 
 @sweep_entries(lambda entry: entry.name not in STRIDES_ARE_ITS_ARGUMENT | UNINITIALISED | RANDOM)
-@pytest.mark.parametrize("layout", [transposed, strided, expanded])
+@pytest.mark.parametrize("layout", [make_transposed, make_strided, make_expanded])
 @leaves_nothing
 def test_op_does_not_depend_on_layout(entry: Entry, sample: Call, layout: Any) -> None:
-    if layout is expanded and entry.name in LOGARITHMS:
+    if layout is make_expanded and entry.name in LOGARITHMS:
         pytest.skip("a matrix of equal rows is singular")
 
     def contiguous(array: Array) -> Any:
@@ -140,7 +140,7 @@ def is_element_wise(entry: Entry) -> bool:
 @sweep_entries(is_element_wise)
 def test_element_wise_op_keeps_the_order_of_dimensions(entry: Entry, sample: Call) -> None:
     """Of operands of one shape that lie in memory alike, dense and with dimensions turned round."""
-    args, kwargs = build(sample, make=transposed)
+    args, kwargs = build(sample, make=make_transposed)
     tensors = leaves([args, kwargs])
     if any(t.shape != tensors[0].shape or t.ndim < 2 for t in tensors) or 1 in tensors[0].shape:
         pytest.skip("operands of several shapes, or with one order alone")

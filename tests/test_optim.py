@@ -79,11 +79,11 @@ def test_step_is_one_crossing(name: str, has_all: bool, monkeypatch: pytest.Monk
     ):
         kept = getattr(module, attribute)
 
-        def counted(*places: Any, kept: Any = kept) -> object:
+        def count(*places: Any, kept: Any = kept) -> object:
             crossings.append(1)
             return kept(*places)
 
-        monkeypatch.setattr(module, attribute, counted)
+        monkeypatch.setattr(module, attribute, count)
     optimizer.step()
     optimizer.step()  # what the first began is in the call that this one prepares
     crossings.clear()
@@ -253,7 +253,7 @@ def test_a_first_step_may_be_interrupted_anywhere(kind: str) -> None:
     """An interruption where a state is made leaves no half of one to the steps that follow."""
     here = str(Path(pygrad.optim.__file__).parent)
 
-    def stepped(line: int) -> bool:
+    def step(line: int) -> bool:
         """Takes three steps, interrupted at a line; False if they have fewer lines."""
         parameters = [pygrad.nn.Parameter(pygrad.full((2, 2), k + 1.0)) for k in range(2)]
         optimizer = getattr(pygrad.optim, kind)(parameters, **FIRST_STEPS[kind])
@@ -284,6 +284,6 @@ def test_a_first_step_may_be_interrupted_anywhere(kind: str) -> None:
         return left < 0
 
     line = 0
-    while stepped(line):
+    while step(line):
         line += 1
     assert line > 3

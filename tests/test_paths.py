@@ -121,7 +121,9 @@ EACH = ("EACH_PLAIN", "EACH_SIMPLE", "EACH_WALKED", "EACH_ROWS", "GRADIENT_FUSED
 GEMM = ("GEMM_TINY", "GEMM_VECTOR", "GEMM_PACKED", "GEMM_BATCHED", "LINEAR_PLAIN")
 
 
-def taken(names: tuple[str, ...], run: Callable[..., object], *operands: object) -> dict[str, int]:
+def paths_taken(
+    names: tuple[str, ...], run: Callable[..., object], *operands: object
+) -> dict[str, int]:
     """How often each of those paths was taken by run(*operands), those that never were left out."""
     before = [_C._path_count(name) for name in names]
     run(*operands)
@@ -134,7 +136,7 @@ def gradient(f: Callable[..., Tensor], *operands: Tensor, create_graph: bool = F
     y = f(*(x.requires_grad_() for x in operands))
     g = pygrad.ones_like(y)
     run = lambda: pygrad.autograd.grad(y, operands, g, create_graph=create_graph)  # noqa: E731
-    return taken(("GRADIENT_FUSED",), run).get("GRADIENT_FUSED", 0)
+    return paths_taken(("GRADIENT_FUSED",), run).get("GRADIENT_FUSED", 0)
 
 
 def test_elementwise_paths() -> None:
@@ -144,19 +146,19 @@ def test_elementwise_paths() -> None:
     x, y, row, column = ramp(6, 8), ramp(6, 8, low=1.0), ramp(8), ramp(6, 1)
     plain, simple, walked, rows = ({name: 1} for name in EACH[:4])
     add = pygrad.add
-    assert taken(EACH, add, x, y) == plain
-    assert taken(EACH, pygrad.relu, x) == plain
-    assert taken(EACH, pygrad.tanh, x[2:5]) == plain
-    assert taken(EACH, lambda: x + 1.5) == simple
-    assert taken(EACH, add, x, ramp(1, 1)) == simple
-    assert taken(EACH, add, x, y.double()) == simple
-    assert taken(EACH, add, x, pygrad.ones(()).expand(6, 8)) == simple
-    assert taken(EACH, lambda: x.clone().add_(y)) == simple
-    assert taken(EACH, add, x, row) == rows
-    assert taken(EACH, add, column, x) == rows
-    assert taken(EACH, add, ramp(6, 256), column) == walked
-    assert taken(EACH, add, x.t(), y.t()) == walked
-    assert taken(EACH, pygrad.exp, x[:, ::2]) == walked
+    assert paths_taken(EACH, add, x, y) == plain
+    assert paths_taken(EACH, pygrad.relu, x) == plain
+    assert paths_taken(EACH, pygrad.tanh, x[2:5]) == plain
+    assert paths_taken(EACH, lambda: x + 1.5) == simple
+    assert paths_taken(EACH, add, x, ramp(1, 1)) == simple
+    assert paths_taken(EACH, add, x, y.double()) == simple
+    assert paths_taken(EACH, add, x, pygrad.ones(()).expand(6, 8)) == simple
+    assert paths_taken(EACH, lambda: x.clone().add_(y)) == simple
+    assert paths_taken(EACH, add, x, row) == rows
+    assert paths_taken(EACH, add, column, x) == rows
+    assert paths_taken(EACH, add, ramp(6, 256), column) == walked
+    assert paths_taken(EACH, add, x.t(), y.t()) == walked
+    assert paths_taken(EACH, pygrad.exp, x[:, ::2]) == walked
 
 
 def test_gradients_are_one_loop_each() -> None:
@@ -178,29 +180,33 @@ def test_matrix_product_paths(dtype: type) -> None:
         ramp(64, dtype=dtype),
     )
     batch = ramp(3, 64, 64, dtype=dtype)
-    assert taken(GEMM, pygrad.mm, small, small) == {"GEMM_TINY": 1}
-    assert taken(GEMM, pygrad.mm, square, square) == {"GEMM_PACKED": 1}
-    assert taken(GEMM, pygrad.mm, square.t(), square[:, ::2]) == {"GEMM_PACKED": 1}
-    assert taken(GEMM, pygrad.mv, square, vector) == {"GEMM_VECTOR": 1}
-    assert taken(GEMM, pygrad.mm, vector[None], square) == {"GEMM_VECTOR": 1}
-    assert taken(GEMM, pygrad.bmm, batch, batch) == {"GEMM_BATCHED": 1, "GEMM_PACKED": 3}
-    assert taken(GEMM, pygrad.bmm, batch[:1], batch[:1]) == {"GEMM_PACKED": 1}
-    assert taken(GEMM, pygrad.matmul, batch, square) == {"GEMM_PACKED": 1}
-    assert taken(GEMM, F.linear, batch, square) == {"GEMM_PACKED": 1, "LINEAR_PLAIN": 1}
-    assert taken(GEMM, F.linear, batch, square.requires_grad_()) == {"GEMM_PACKED": 1}
+    assert paths_taken(GEMM, pygrad.mm, small, small) == {"GEMM_TINY": 1}
+    assert paths_taken(GEMM, pygrad.mm, square, square) == {"GEMM_PACKED": 1}
+    assert paths_taken(GEMM, pygrad.mm, square.t(), square[:, ::2]) == {"GEMM_PACKED": 1}
+    assert paths_taken(GEMM, pygrad.mv, square, vector) == {"GEMM_VECTOR": 1}
+    assert paths_taken(GEMM, pygrad.mm, vector[None], square) == {"GEMM_VECTOR": 1}
+    assert paths_taken(GEMM, pygrad.bmm, batch, batch) == {"GEMM_BATCHED": 1, "GEMM_PACKED": 3}
+    assert paths_taken(GEMM, pygrad.bmm, batch[:1], batch[:1]) == {"GEMM_PACKED": 1}
+    assert paths_taken(GEMM, pygrad.matmul, batch, square) == {"GEMM_PACKED": 1}
+    assert paths_taken(GEMM, F.linear, batch, square) == {"GEMM_PACKED": 1, "LINEAR_PLAIN": 1}
+    assert paths_taken(GEMM, F.linear, batch, square.requires_grad_()) == {"GEMM_PACKED": 1}
 
 
 def test_integer_products_take_no_path_of_floats() -> None:
-    assert taken(GEMM, pygrad.mm, ramp(8, 8, dtype=np.int64), ramp(8, 8, dtype=np.int64)) == {}
+    assert (
+        paths_taken(GEMM, pygrad.mm, ramp(8, 8, dtype=np.int64), ramp(8, 8, dtype=np.int64)) == {}
+    )
 
 
 def test_norm_and_sort_paths() -> None:
-    assert taken(("LAYER_ROWS",), lambda: F.layer_norm(ramp(4, 20), (20,))) == {"LAYER_ROWS": 1}
-    assert taken(("LAYER_ROWS",), lambda: F.rms_norm(ramp(4, 20), (20,))) == {}
-    assert taken(("SORT_RADIX",), lambda: ramp(3, 1000).sort(1)) == {"SORT_RADIX": 3}
-    assert taken(("SORT_RADIX",), lambda: ramp(1000).argsort()) == {"SORT_RADIX": 1}
-    assert taken(("SORT_RADIX",), lambda: ramp(3, 1000).sort(0)) == {}
-    assert taken(("SORT_RADIX",), lambda: ramp(100).sort()) == {}
+    assert paths_taken(("LAYER_ROWS",), lambda: F.layer_norm(ramp(4, 20), (20,))) == {
+        "LAYER_ROWS": 1
+    }
+    assert paths_taken(("LAYER_ROWS",), lambda: F.rms_norm(ramp(4, 20), (20,))) == {}
+    assert paths_taken(("SORT_RADIX",), lambda: ramp(3, 1000).sort(1)) == {"SORT_RADIX": 3}
+    assert paths_taken(("SORT_RADIX",), lambda: ramp(1000).argsort()) == {"SORT_RADIX": 1}
+    assert paths_taken(("SORT_RADIX",), lambda: ramp(3, 1000).sort(0)) == {}
+    assert paths_taken(("SORT_RADIX",), lambda: ramp(100).sort()) == {}
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
@@ -211,7 +217,7 @@ def test_step_paths(name: str) -> None:
     for p in (flat, turned, gaps):
         p.grad = pygrad.empty_like(p).fill_(1.0)
     step = getattr(pygrad.optim, name)([flat, turned, gaps], lr=0.1).step
-    assert taken(("STEP_FLAT",), step) == {"STEP_FLAT": 2}
+    assert paths_taken(("STEP_FLAT",), step) == {"STEP_FLAT": 2}
 
 
 @pytest.mark.parametrize("fold", ["sum", "nansum", "prod", "amax", "amin", "var", "mean"])

@@ -21,7 +21,7 @@ from pygrad.torch._functorch import eager_transforms
 # ------------------------------------------------------------------ texts of tensors
 
 
-def printed() -> list[Any]:
+def make_tensors() -> list[Any]:
     """Tensors of many forms."""
     big, small = 1e9, 1e-6
     made = [
@@ -51,7 +51,7 @@ def printed() -> list[Any]:
 @pytest.mark.parametrize("options", [{}, {"precision": 2}, {"linewidth": 30}, {"sci_mode": True}])
 def test_parts_of_a_text_are_those_of_the_whole(options: dict[str, Any]) -> None:
     with text.printoptions(**options):
-        for tensor in printed():
+        for tensor in make_tensors():
             whole = repr(tensor)
             assert whole.startswith("tensor(" + text._tensor_str(tensor, 7)), whole
 
@@ -163,15 +163,15 @@ def test_what_is_put_in_the_place_of_a_step_is_called(monkeypatch: pytest.Monkey
     wrap = eager_transforms._wrap_tensor_for_grad
     seen = []
 
-    def kept(tensor: Any, level: int) -> Any:
+    def keep(tensor: Any, level: int) -> Any:
         return pygrad.Tensor.as_subclass(wrap(tensor, level), Mine)
 
-    def squared(x: pygrad.Tensor) -> pygrad.Tensor:
+    def square(x: pygrad.Tensor) -> pygrad.Tensor:
         seen.append(type(x))
         return x * x
 
-    monkeypatch.setattr(eager_transforms, "_wrap_tensor_for_grad", kept)
-    found = pygrad.func.jacrev(squared)(pygrad.tensor([1.0, 2.0]))
+    monkeypatch.setattr(eager_transforms, "_wrap_tensor_for_grad", keep)
+    found = pygrad.func.jacrev(square)(pygrad.tensor([1.0, 2.0]))
     assert found.tolist() == [[2.0, 0.0], [0.0, 4.0]]
     assert seen == [Mine]
 

@@ -180,17 +180,17 @@ def test_flops_of_products() -> None:
 
 
 def test_stack_names_the_callers(tmp_path: Path) -> None:
-    def called() -> None:
+    def call() -> None:
         pygrad.ones(2)
 
     with profiler.profile(with_stack=True) as prof:
-        called()
-    assert prof.function_events[0].stack[0].endswith(": called")
+        call()
+    assert prof.function_events[0].stack[0].endswith(": call")
     assert __file__ in prof.function_events[0].stack[0]
     prof.export_stacks(tmp_path / "stacks")
     line = (tmp_path / "stacks").read_text().splitlines()[0]
     calls, _, value = line.rpartition(" ")
-    assert calls.split(";")[-1].endswith("called")
+    assert calls.split(";")[-1].endswith("call")
     assert int(value) > 0
 
 
@@ -309,7 +309,7 @@ def test_signal_while_a_profile_runs_is_not_lost() -> None:
     def ring(*_: object) -> None:
         raise Alarm
 
-    def interrupted(result: pygrad.Tensor, prof: profiler.profile) -> None:
+    def interrupt(result: pygrad.Tensor, prof: profiler.profile) -> None:
         with prof:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0.004)
             result.sum().backward()
@@ -322,7 +322,7 @@ def test_signal_while_a_profile_runs_is_not_lost() -> None:
                 y = y @ x
             prof = profiler.profile()
             with pytest.raises(Alarm):
-                interrupted(y, prof)
+                interrupt(y, prof)
             assert prof.function_events[0].name == "aten::sum"
             assert all(event.cpu_time_total >= 0 for event in prof.function_events)
     finally:

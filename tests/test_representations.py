@@ -28,7 +28,7 @@ from helpers import (
 )
 from samples import Entry, entries, samples
 from sampling import Call, X, fill_sample, numbers
-from test_gradients import contracted
+from test_gradients import contract
 from test_nested import SHAPES
 from test_nested import SWEPT as NESTED
 
@@ -42,7 +42,7 @@ ALL = bool(os.environ.get("PYGRAD_ALL_LAYOUTS"))
 # ------------------------------------------------------------------ the layouts
 
 
-def strided(x: Tensor) -> Tensor:
+def make_strided(x: Tensor) -> Tensor:
     return torch.stack([x, torch.ones_like(x)], -1)[..., 0]
 
 
@@ -50,8 +50,8 @@ def offset(x: Tensor) -> Tensor:
     return torch.cat([x.flatten()[:1], x.flatten()])[min(x.numel(), 1) :].view(x.shape)
 
 
-def transposed(x: Tensor) -> Tensor:
-    return x.mT.contiguous().mT if x.ndim > 1 else strided(x)
+def make_transposed(x: Tensor) -> Tensor:
+    return x.mT.contiguous().mT if x.ndim > 1 else make_strided(x)
 
 
 def conjugate(x: Tensor) -> Tensor:
@@ -72,14 +72,14 @@ def half_negative(x: Tensor) -> Tensor:
 
 LAZY = {"conjugate", "negative", "negative conjugate", "negative half"}
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
-    "strided": strided,
+    "strided": make_strided,
     "offset": offset,
-    "transposed": transposed,
+    "transposed": make_transposed,
     "conjugate": conjugate,
     "negative": negative,
     "negative conjugate": lambda x: conjugate(negative(x)),
-    "transposed conjugate": lambda x: conjugate(transposed(x)),
-    "strided negative": lambda x: negative(strided(x)),
+    "transposed conjugate": lambda x: conjugate(make_transposed(x)),
+    "strided negative": lambda x: negative(make_strided(x)),
     "half": half,
     "negative half": half_negative,
 }
@@ -233,7 +233,7 @@ def gradients(result: Any, wanted: list[Tensor]) -> Any:
     wanted = [x for x in wanted if x.requires_grad]
     if not found or not wanted:
         return []
-    loss = contracted(found, 1)
+    loss = contract(found, 1)
     return outcome(lambda: list(torch.autograd.grad(loss, wanted, materialize_grads=True)))
 
 
@@ -253,11 +253,11 @@ def assert_equal(got: Any, expected: Any, rtol: float = 1e-12, atol: float = 1e-
 def given_back(result: Any, made: list[Tensor]) -> list[int]:
     """The places of the arguments that the tensors of a result are."""
 
-    def same(x: Tensor, y: Tensor) -> bool:
+    def is_same(x: Tensor, y: Tensor) -> bool:
         flags = (x.is_conj(), x.is_neg()) == (y.is_conj(), y.is_neg())
         return x is y or (flags and x.dtype is y.dtype and bool(x.is_set_to(y)))
 
-    return [next((k for k, x in enumerate(made) if same(x, y)), -1) for y in leaves(result)]
+    return [next((k for k, x in enumerate(made) if is_same(x, y)), -1) for y in leaves(result)]
 
 
 def is_view(result: Any) -> list[bool]:
@@ -421,7 +421,7 @@ def test_sparse_tensors_of_such_values_and_beside_such_tensors(entry: Entry) -> 
 # ------------------------------------------------------------------ nested tensors
 
 
-def divided(form: str, x: Tensor) -> Any:
+def divide(form: str, x: Tensor) -> Any:
     """The first row as an entry, and the others as one."""
     if not x.ndim:
         return x
@@ -443,7 +443,7 @@ def check_nested(case: Case, layout: str) -> None:
         outcomes = []
         for lay in (torch.clone, lambda x: laid(layout, x)):
             own = case.leaves()
-            args, kwargs = fill_sample(case.sample, [divided(form, lay(x)) for x in own])
+            args, kwargs = fill_sample(case.sample, [divide(form, lay(x)) for x in own])
             result = outcome(lambda a=args, k=kwargs: case.entry.function(*a, **k))
             found = result if isinstance(result, type) else entries_of(result)
             outcomes.append((found, [] if isinstance(found, type) else gradients(found, own)))
@@ -466,5 +466,5 @@ def test_shapes_of_nested_tensors_of_such_values(name: str, layout: str) -> None
     x = torch.tensor([[1 + 2j, 3 - 1j], [0.5j, 2], [4, 1 - 1j]], dtype=torch.complex128)
     x = x if takes(layout, x) else x.real.clone()
     for form in ("strided", "entries", "values"):
-        got, expected = (function(divided(form, y)) for y in (laid(layout, x), x))
+        got, expected = (function(divide(form, y)) for y in (laid(layout, x), x))
         assert_same(entries_of(got), entries_of(expected))

@@ -16,7 +16,7 @@ from samples import Entry, entries, samples
 from sampling import Array, Call, call, index, permutation, x
 from test_gradients import (
     assert_slopes,
-    contracted,
+    contract,
     differentiable,
     gradients,
     inputs,
@@ -53,7 +53,7 @@ UNDEFINED = {
 """Op -> where it has a first derivative by convention and no second."""
 
 
-def filled_with(sample: Call, fill: Callable[[Array], Array]) -> list[Array]:
+def fill_sample(sample: Call, fill: Callable[[Array], Array]) -> list[Array]:
     """The sample's floating arrays, all elements alike or of few values; others as they are."""
     free = zip(inputs(sample), sample.tensors(), strict=True)
     return [fill(a) if a.dtype == np.float64 and not what.constant else a for a, what in free]
@@ -71,7 +71,7 @@ def orders_of(entry: Entry, sample: Call, arrays: list[Array]) -> list[list[Any]
         return []
     orders: list[list[Any]] = []
     for order in ORDERS:
-        total = contracted(found, order)
+        total = contract(found, order)
         if not total.requires_grad:
             break
         made = pygrad.autograd.grad(
@@ -90,7 +90,7 @@ def test_no_derivative_is_nan_where_the_first_is_a_number(entry: Entry, sample: 
         return
     for name, fill in FILLS.items():
         try:
-            orders = orders_of(entry, sample, filled_with(sample, fill))
+            orders = orders_of(entry, sample, fill_sample(sample, fill))
         except (*PROPER_ERRORS, ZeroDivisionError):  # no such value, or no such derivative
             continue
         for order, derivatives in enumerate(orders, 1):
@@ -220,14 +220,14 @@ def test_the_source_of_a_smaller_index_has_both_derivatives(name: str) -> None:
         arrays = inputs(sample)
 
         def value(arrays: list[Array], sample: Call = sample) -> float:
-            return float(contracted(outputs(entry, sample, arrays)[0], 1).item())
+            return float(contract(outputs(entry, sample, arrays)[0], 1).item())
 
         def slope(arrays: list[Array], sample: Call = sample) -> float:
-            return float(contracted(gradients(entry, sample, arrays)[0], 2).item())
+            return float(contract(gradients(entry, sample, arrays)[0], 2).item())
 
         first, wanted = gradients(entry, sample, arrays)
         assert_slopes(sample, value, arrays, first, 1e-6)
-        total = contracted(first, 2)
+        total = contract(first, 2)
         if total.requires_grad:
             again = pygrad.autograd.grad(total, wanted, materialize_grads=True)
             assert_slopes(sample, slope, arrays, list(again), 1e-5)

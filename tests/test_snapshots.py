@@ -29,7 +29,7 @@ from sampling import Call, fill_sample
 from test_gradients import (
     NO_DERIVATIVE,
     NOT_BY_DIFFERENCES,
-    contracted,
+    contract,
     inputs,
 )
 
@@ -53,45 +53,45 @@ def write(tensor: Any) -> None:
         tensor.mul_(3).add_(1) if tensor.is_floating_point() else tensor.zero_()
 
 
-def through_itself(base: Any, x: Any) -> None:
+def write_itself(base: Any, x: Any) -> None:
     write(x)
 
 
-def through_its_base(base: Any, x: Any) -> None:
+def write_base(base: Any, x: Any) -> None:
     write(base)
 
 
-def through_a_view(base: Any, x: Any) -> None:
+def write_view(base: Any, x: Any) -> None:
     write(x.reshape(-1)[:1] if x.is_contiguous() else x[..., :1])
 
 
-def through_a_sibling(base: Any, x: Any) -> None:
+def write_sibling(base: Any, x: Any) -> None:
     write(base[0])
 
 
-def through_detach(base: Any, x: Any) -> None:
+def write_detached(base: Any, x: Any) -> None:
     write(x.detach())
 
 
-def through_data(base: Any, x: Any) -> None:
+def write_data(base: Any, x: Any) -> None:
     write(x.data)
 
 
-def through_out(base: Any, x: Any) -> None:
+def write_out(base: Any, x: Any) -> None:
     with pygrad.no_grad():
         pygrad.add(x, x, out=x.detach())
 
 
-def through_copy(base: Any, x: Any) -> None:
+def write_copy(base: Any, x: Any) -> None:
     x.detach().copy_(pygrad.zeros(x.shape))
 
 
-def through_numpy(base: Any, x: Any) -> None:
+def write_array(base: Any, x: Any) -> None:
     array = x.detach().numpy()
     array[...] = 0
 
 
-def through_numpy_exported_before(base: Any, x: Any) -> None:
+def write_array_exported_before(base: Any, x: Any) -> None:
     base.exported[...] = 0
 
 
@@ -101,28 +101,28 @@ def memory_of(tensor: Any) -> Any:
     return (ctypes.c_uint8 * storage.nbytes()).from_address(storage.data_ptr())
 
 
-def through_its_address(base: Any, x: Any) -> None:
+def write_address(base: Any, x: Any) -> None:
     if x.numel():
         ctypes.memset(x.detach().data_ptr(), 0x3F, x.itemsize)
 
 
-def through_an_address_known_before(base: Any, x: Any) -> None:
+def write_address_known_before(base: Any, x: Any) -> None:
     base.exported[:] = bytes([1]) * len(base.exported)
 
 
 WRITES = [
-    through_itself,
-    through_its_base,
-    through_a_view,
-    through_a_sibling,
-    through_detach,
-    through_data,
-    through_out,
-    through_copy,
-    through_numpy,
-    through_numpy_exported_before,
-    through_its_address,
-    through_an_address_known_before,
+    write_itself,
+    write_base,
+    write_view,
+    write_sibling,
+    write_detached,
+    write_data,
+    write_out,
+    write_copy,
+    write_array,
+    write_array_exported_before,
+    write_address,
+    write_address_known_before,
 ]
 
 
@@ -132,10 +132,10 @@ def program(
     """First- and second-order gradients of an op on views, with a write to each input after it."""
     roots = with_grad(sample, inputs(sample))
     bases = [pygrad.stack([t, t]) for t in roots]
-    if write_ is through_numpy_exported_before:
+    if write_ is write_array_exported_before:
         for base in bases:
             base.exported = base.detach().numpy()
-    if write_ is through_an_address_known_before:
+    if write_ is write_address_known_before:
         for base in bases:
             base.exported = memory_of(base)
     xs = [base[0] for base in bases]
@@ -144,7 +144,7 @@ def program(
     wanted = [t for t in roots if t.requires_grad]
     if not found or not wanted:
         return [], []
-    loss = contracted(found, 1)
+    loss = contract(found, 1)
     if write_ is not None:
         for base, x in zip(bases, xs, strict=True):
             write_(base, x)
@@ -155,7 +155,7 @@ def program(
     first = grad(loss, wanted, create_graph=True, materialize_grads=True)
     if not any(g.requires_grad for g in first):
         return list(first), []
-    return list(first), list(grad(contracted(list(first), 2), wanted, materialize_grads=True))
+    return list(first), list(grad(contract(list(first), 2), wanted, materialize_grads=True))
 
 
 def saves(entry: Entry) -> bool:
@@ -186,7 +186,7 @@ def test_gradients_are_those_without_the_write(entry: Entry, sample: Call) -> No
     assert_equal_orders(program(entry, sample, None, output=True), expected)
 
 
-def retained(entry: Entry, sample: Call, write_: bool) -> list[Any]:
+def run_retained(entry: Entry, sample: Call, write_: bool) -> list[Any]:
     """Two backwards through one retained graph, with a write between them."""
     roots = with_grad(sample, inputs(sample))
     xs = [t.clone() for t in roots]
@@ -194,7 +194,7 @@ def retained(entry: Entry, sample: Call, write_: bool) -> list[Any]:
     wanted = [t for t in roots if t.requires_grad]
     if not found or not wanted:
         return []
-    loss = contracted(found, 1)
+    loss = contract(found, 1)
     grad = pygrad.autograd.grad
     first = grad(loss, wanted, retain_graph=True, materialize_grads=True)
     if write_:
@@ -210,7 +210,7 @@ def retained(entry: Entry, sample: Call, write_: bool) -> list[Any]:
 def test_second_backward_through_a_retained_graph_ignores_writes(
     entry: Entry, sample: Call
 ) -> None:
-    assert_equal_orders([retained(entry, sample, True)], [retained(entry, sample, False)])
+    assert_equal_orders([run_retained(entry, sample, True)], [run_retained(entry, sample, False)])
 
 
 def saved_fields(node: Any) -> list[str]:
@@ -229,7 +229,7 @@ def test_saved_tensor_handed_out_may_be_written_to(entry: Entry, sample: Call) -
     if not found or not wanted:
         return
     before = [t.detach().clone() for t in (*xs, *found)]
-    loss = contracted(found, 1)
+    loss = contract(found, 1)
     first = pygrad.autograd.grad(loss, wanted, retain_graph=True, materialize_grads=True)
     for tensor in found:
         for name in saved_fields(tensor.grad_fn):
@@ -266,7 +266,7 @@ def test_check_mode_raises_if_and_only_if_a_saved_tensor_was_written_to(
             for k, x in enumerate(xs)
             if any(isinstance(s, pygrad.Tensor) and address_of(s) == address_of(x) for s in saved)
         ]
-        loss = contracted(found, 1)
+        loss = contract(found, 1)
         if not of_input:
             pygrad.autograd.grad(loss, wanted, materialize_grads=True)
             return
@@ -454,7 +454,7 @@ def in_use() -> int:
 def test_buffer_written_step_by_step_takes_no_more_than_its_steps(dim: int) -> None:
     """A write beside what was saved copies nothing, be it a row or a column of the buffer."""
 
-    def taken(steps: int) -> int:
+    def used_bytes(steps: int) -> int:
         w = pygrad.eye(16).requires_grad_()
         shape = [8, 16]
         shape.insert(dim, steps + 1)
@@ -467,7 +467,7 @@ def test_buffer_written_step_by_step_takes_no_more_than_its_steps(dim: int) -> N
         assert w.grad.abs().sum() > 0
         return used
 
-    assert taken(200) < 2.2 * taken(100)
+    assert used_bytes(200) < 2.2 * used_bytes(100)
 
 
 @pytest.mark.parametrize("dim", [0, 1])

@@ -24,7 +24,7 @@ SIZES = [0, 1, 4096, 65536, 65537, 3_000_000]
 """The bytes of bodies that are sent whole and of those that are sent when asked for."""
 
 
-def connected(size: int) -> World:
+def connect(size: int) -> World:
     listeners = [_sockets.listen("127.0.0.1") for _ in range(size)]
     addresses = [listener.getsockname() for listener in listeners]
     secret = secrets.token_bytes(32)
@@ -42,7 +42,7 @@ def world() -> Iterator[Made]:
     made: World = []
 
     def make(size: int) -> World:
-        made.extend(connected(size))
+        made.extend(connect(size))
         return made[-size:]
 
     yield make
@@ -50,7 +50,7 @@ def world() -> Iterator[Made]:
         transport.close()
 
 
-def until(*polls: Callable[[], Any]) -> None:
+def poll_all(*polls: Callable[[], Any]) -> None:
     """Polls all until all are done."""
     stop = time.monotonic() + 20
     while [poll for poll in polls if not poll()]:
@@ -73,14 +73,14 @@ def test_message_arrives_with_head_and_body(world: Made, size: int, order: str) 
     send = lambda: a.send(1, 7, b"what it is", body)  # noqa: E731
     receive = lambda: b.receive(0, 7, accepting(into, heads))  # noqa: E731
     calls = [send, receive] if order == "sent first" else [receive, send]
-    until(*[call() for call in calls])
+    poll_all(*[call() for call in calls])
     assert (heads, into) == ([b"what it is"], body)
 
 
 def test_message_may_have_no_body(world: Made) -> None:
     a, b = world(2)
     heads: list[bytes] = []
-    until(a.send(1, 0, b"no more", None), b.receive(0, 0, accepting(None, heads)))
+    poll_all(a.send(1, 0, b"no more", None), b.receive(0, 0, accepting(None, heads)))
     assert heads == [b"no more"]
 
 
@@ -92,7 +92,7 @@ def test_messages_of_a_tag_arrive_in_order_and_tags_do_not_wait_for_each_other(w
     buffers = [bytearray(len(body)) for body in bodies]
     for parity in (1, 0):
         polls = [b.receive(0, parity, accepting(buffers[i], heads)) for i in range(parity, 12, 2)]
-        until(*polls, *sends[parity::2])
+        poll_all(*polls, *sends[parity::2])
     assert heads == [b"%d" % i for i in [*range(1, 12, 2), *range(0, 12, 2)]]
     assert buffers == bodies
 
@@ -109,7 +109,7 @@ def test_all_send_to_all_at_once(world: Made) -> None:
                 polls.append(ranks[peer].receive(t.rank, tag, accepting(into, [])))
                 polls.append(t.send(peer, tag, b"", body))
                 checks.append((into, body))
-    until(*polls)
+    poll_all(*polls)
     assert all(into == body for into, body in checks)
 
 
@@ -124,26 +124,26 @@ def test_message_that_is_not_accepted_is_an_error_of_its_receive_alone(
 
     a.send(1, 0, b"this", bytes(size))
     wrong, into = b.receive(0, 0, accept), bytearray(3)
-    until(a.send(1, 1, b"", b"abc"), b.receive(0, 1, accepting(into, [])))
+    poll_all(a.send(1, 1, b"", b"abc"), b.receive(0, 1, accepting(into, [])))
     assert into == b"abc"
     with pytest.raises(DistBackendError, match="not this"):
-        until(wrong)
+        poll_all(wrong)
 
 
 def test_body_of_another_size_is_an_error(world: Made) -> None:
     a, b = world(2)
     a.send(1, 0, b"", b"abc")
     with pytest.raises(DistBackendError, match="rank 0 sent 3 bytes where 4 are expected"):
-        until(b.receive(0, 0, accepting(bytearray(4), [])))
+        poll_all(b.receive(0, 0, accepting(bytearray(4), [])))
 
 
 def test_probe_says_whose_message_has_come(world: Made) -> None:
     a, b, c = world(3)
     assert a.probe(5) is None
-    until(c.send(0, 5, b"", b"x"))
-    until(lambda: a.probe(5) == 2)
+    poll_all(c.send(0, 5, b"", b"x"))
+    poll_all(lambda: a.probe(5) == 2)
     assert a.probe(4) is None
-    until(a.receive(2, 5, accepting(bytearray(1), [])))
+    poll_all(a.receive(2, 5, accepting(bytearray(1), [])))
     assert a.probe(5) is None
     assert b.departed_peers() == {}
 
@@ -152,11 +152,11 @@ def test_who_leaves_is_gone_after_what_it_sent(world: Made) -> None:
     a, b = world(2)
     body = os.urandom(50_000)
     poll = a.send(1, 0, b"", body)
-    until(poll)
+    poll_all(poll)
     a.close()
-    until(b.departed_peers)
+    poll_all(b.departed_peers)
     into = bytearray(len(body))
-    until(b.receive(0, 0, accepting(into, [])))
+    poll_all(b.receive(0, 0, accepting(into, [])))
     assert into == body
     assert b.departed_peers() == {0: LEFT}
 
@@ -166,7 +166,7 @@ def test_who_gives_up_says_why_and_does_so_once(world: Made) -> None:
     a.fail("shapes differ")
     a.fail("again")
     assert a.broken == "shapes differ"
-    until(b.departed_peers, c.departed_peers)
+    poll_all(b.departed_peers, c.departed_peers)
     a.close()
     assert b.departed_peers() == c.departed_peers() == {0: "gave up: shapes differ"}
 
@@ -178,11 +178,11 @@ def test_who_gives_up_receives_nothing_more(world: Made) -> None:
     large = b.receive(0, 0, accepting(into, []))
     b.receive(0, 1, accepting(small, []))
     poll = a.send(1, 0, b"", b"x" * len(into))
-    until(lambda: poll() or large() or into[0])
+    poll_all(lambda: poll() or large() or into[0])
     b.fail("enough")
     had = bytes(into)
     a.send(1, 1, b"", b"abc")
-    until(poll, lambda: a.departed_peers() and b.probe(1) == 0)
+    poll_all(poll, lambda: a.departed_peers() and b.probe(1) == 0)
     assert (bytes(into), bytes(small)) == (had, bytes(3))
 
 
@@ -211,10 +211,10 @@ def test_who_gives_up_as_a_body_begins_is_heard(world: Made, room: int) -> None:
     connection = peer.connection = Narrow(fileno=peer.connection.detach())
     connection.setblocking(False)
     connection.room = room
-    until(lambda: b.departed_peers() or poll() or not connection.room)
+    poll_all(lambda: b.departed_peers() or poll() or not connection.room)
     connection.room = float("inf")
     a.fail("enough")
-    until(b.departed_peers)
+    poll_all(b.departed_peers)
     assert b.departed_peers() == {0: "gave up: enough"}
 
 
@@ -223,11 +223,11 @@ def test_messages_that_were_received_leave_nothing(world: Made) -> None:
     a, b = world(2)
     for tag in range(100):
         into = bytearray(1)
-        until(a.send(1, tag, b"", b"x"), b.receive(0, tag, accepting(into, [])))
+        poll_all(a.send(1, tag, b"", b"x"), b.receive(0, tag, accepting(into, [])))
     assert (dict(b._came), dict(b._wanted)) == ({}, {})
 
 
-def forked(run: Callable[[], None]) -> int:
+def fork(run: Callable[[], None]) -> int:
     pid = os.fork()
     if pid == 0:
         try:
@@ -251,16 +251,16 @@ def test_killed_process_is_gone(when: str) -> None:
             pass
         time.sleep(60)
 
-    pid = forked(other)
+    pid = fork(other)
     listeners[1].close()
     transport = _sockets.connect(listeners[0], 0, addresses, secret, 10)
     into = bytearray(b"x") * 100_000_000
     poll = transport.receive(1, 0, accepting(into, []))
     if when == "in the middle of a body":
-        until(lambda: poll() or into[0] == 0)
+        poll_all(lambda: poll() or into[0] == 0)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    until(transport.departed_peers)
+    poll_all(transport.departed_peers)
     assert transport.departed_peers() == {1: _sockets.KILLED}
     assert not poll()
     transport.close()
@@ -280,7 +280,7 @@ def test_strangers_are_not_let_in() -> None:
         ]
         a, b = [each.result() for each in made]
     into = bytearray(2)
-    until(b.send(0, 0, b"", b"hi"), a.receive(1, 0, accepting(into, [])))
+    poll_all(b.send(0, 0, b"", b"hi"), a.receive(1, 0, accepting(into, [])))
     assert into == b"hi"
     for each in (a, b, wrong, silent):
         each.close()

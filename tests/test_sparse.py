@@ -35,7 +35,7 @@ def in_layout(x: torch.Tensor, layout: Any) -> torch.Tensor:
     return x.to_sparse(layout=layout, blocksize=(2, 2) if layout in BLOCKS else None)
 
 
-def uncoalesced() -> torch.Tensor:
+def make_uncoalesced() -> torch.Tensor:
     """1 + 4 stand at the same place."""
     places = torch.tensor([[1, 0, 1], [2, 0, 2]])
     values = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
@@ -125,7 +125,7 @@ def test_products_of_matrices_of_other_sizes(first: Any, second: Any) -> None:
 
 
 def test_coalesce_sums_what_stands_at_one_place() -> None:
-    x = uncoalesced()
+    x = make_uncoalesced()
     assert not x.is_coalesced()
     assert x.coalesce().is_coalesced()
     assert x.coalesce().indices().tolist() == [[0, 1], [0, 2]]
@@ -136,8 +136,8 @@ def test_coalesce_sums_what_stands_at_one_place() -> None:
 @pytest.mark.parametrize("name", ["indices", "values"])
 def test_parts_of_an_uncoalesced_tensor_are_asked_for_by_other_names(name: str) -> None:
     with pytest.raises(RuntimeError, match=f"Cannot get {name} on an uncoalesced tensor"):
-        getattr(uncoalesced(), name)()
-    assert getattr(uncoalesced(), f"_{name}")().shape[-1] == 3
+        getattr(make_uncoalesced(), name)()
+    assert getattr(make_uncoalesced(), f"_{name}")().shape[-1] == 3
 
 
 def test_rows_of_a_sparse_matrix_are_sparse() -> None:
@@ -368,12 +368,12 @@ FUNCTIONS = {
 def test_gradients_by_the_values_are_right(function: Any) -> None:
     places = torch.tensor([[1, 0, 1], [3, 1, 0]])
 
-    def of_values(v: torch.Tensor) -> torch.Tensor:
+    def apply_to_values(v: torch.Tensor) -> torch.Tensor:
         return function(v, torch.sparse_coo_tensor(places, v, (2, 4)))
 
     v = torch.tensor([0.3, -0.4, 0.7], dtype=torch.float64, requires_grad=True)
-    assert gradcheck(of_values, v)
-    assert gradgradcheck(of_values, v)
+    assert gradcheck(apply_to_values, v)
+    assert gradgradcheck(apply_to_values, v)
 
 
 def test_check_of_sparse_functions_goes_by_their_values() -> None:
@@ -474,7 +474,7 @@ def test_bags_have_the_same_gradient_sparse(mode: str) -> None:
 # ------------------------------------------------------------------ optimizers
 
 
-def trained(make: Any, sparse: bool) -> torch.Tensor:
+def train(make: Any, sparse: bool) -> torch.Tensor:
     weight = torch.ones(4, 2, dtype=torch.float64, requires_grad=True)
     optimizer = make([weight])
     for _ in range(3):
@@ -495,23 +495,23 @@ STEPS = {
 
 @pytest.mark.parametrize("make", STEPS.values(), ids=STEPS.keys())
 def test_step_by_a_sparse_gradient_is_that_by_a_dense_one(make: Any) -> None:
-    torch.testing.assert_close(trained(make, sparse=True), trained(make, sparse=False))
+    torch.testing.assert_close(train(make, sparse=True), train(make, sparse=False))
 
 
 @pytest.mark.parametrize("name", ["Adam", "AdamW", "RMSprop", "Adadelta", "NAdam"])
 @leaves_nothing
 def test_other_optimizers_refuse_sparse_gradients(name: str) -> None:
     with pytest.raises(RuntimeError, match="does not support sparse gradients"):
-        trained(getattr(torch.optim, name), sparse=True)
+        train(getattr(torch.optim, name), sparse=True)
 
 
 def test_sparse_adam_moves_the_rows_of_the_gradient_alone() -> None:
-    weight = trained(lambda p: torch.optim.SparseAdam(p, lr=0.1), sparse=True)
+    weight = train(lambda p: torch.optim.SparseAdam(p, lr=0.1), sparse=True)
     assert weight[1].tolist() == [1.0, 1.0]
     assert (weight[0] < 1).all()
     assert (weight[2] < 1).all()
     with pytest.raises(RuntimeError, match="SparseAdam does not support dense gradients"):
-        trained(torch.optim.SparseAdam, sparse=False)
+        train(torch.optim.SparseAdam, sparse=False)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -599,7 +599,7 @@ def test_transposes_of_all_names_take_sparse_matrices(turn: Any, kind: torch.dty
 
 @pytest.mark.parametrize("fast", [False, True])
 def test_gradcheck_moves_a_place_that_is_there_twice_as_one(fast: bool) -> None:
-    x = uncoalesced().requires_grad_()
+    x = make_uncoalesced().requires_grad_()
     assert gradcheck(lambda x: torch.sparse.sum(x * x), (x,), masked=True, fast_mode=fast)
     assert gradcheck(
         lambda x: torch.sparse.mm(x, dense()[:, :3].T), (x,), masked=True, fast_mode=fast
@@ -681,7 +681,7 @@ def test_products_of_batches_have_gradients() -> None:
 
 
 def test_norm_has_the_gradient_of_that_of_the_values() -> None:
-    x = uncoalesced().requires_grad_()
+    x = make_uncoalesced().requires_grad_()
     x.norm().backward()
     plain = x.detach().to_dense().requires_grad_()
     plain.norm().backward()
@@ -691,7 +691,7 @@ def test_norm_has_the_gradient_of_that_of_the_values() -> None:
 def test_sampled_product_has_gradients_of_all_its_arguments() -> None:
     places = dense().to_sparse_csr()
 
-    def sampled(values: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    def sample(values: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         x = torch.sparse_csr_tensor(
             places.crow_indices(), places.col_indices(), values, places.shape
         )
@@ -699,7 +699,7 @@ def test_sampled_product_has_gradients_of_all_its_arguments() -> None:
 
     a = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
     b = torch.linspace(0, 2, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()
-    assert gradcheck(sampled, (places.values().requires_grad_(), a, b))
+    assert gradcheck(sample, (places.values().requires_grad_(), a, b))
 
 
 def test_a_sparse_tensor_broadcast_has_the_gradient_of_what_it_was_made_of() -> None:

@@ -295,7 +295,7 @@ def _workers() -> dict[str, Callable[[], Any]]:
     }
 
 
-def _beside(work: Callable[[], Any], n_threads: int, run: Callable[[list[int]], None]) -> None:
+def _run_beside(work: Callable[[], Any], n_threads: int, run: Callable[[list[int]], None]) -> None:
     """Runs a function beside threads that work without a pause; it sees how often they did."""
     counts, ended = [0] * n_threads, threading.Event()
 
@@ -328,7 +328,7 @@ def test_small_call_waits_for_one_call_of_a_worker(kind: str) -> None:
             waited.append(counts[0] - before)
             time.sleep(0.0002)
 
-    _beside(_workers()[kind], 1, calls_beside)
+    _run_beside(_workers()[kind], 1, calls_beside)
     assert statistics.median(waited) <= 2
 
 
@@ -346,7 +346,7 @@ def test_each_of_many_threads_has_its_turn() -> None:
             time.sleep(0.001)
         assert max(gained) < 4 * min(gained)
 
-    _beside(lambda: a @ a, 32, wait_for_all)
+    _run_beside(lambda: a @ a, 32, wait_for_all)
 
 
 WORKER = """

@@ -163,7 +163,7 @@ def test_mapping_in_place_equals_the_slices(entry: Entry, sample: Call) -> None:
         check(function, sample, True, entry.name, False)
 
 
-def weighted(tensors: list[Any]) -> Any:
+def weigh(tensors: list[Any]) -> Any:
     """One number of all floating results, each element with a weight of its own."""
     total = pygrad.zeros((), dtype=pygrad.float64)
     for k, tensor in enumerate(floating(tensors)):
@@ -174,7 +174,7 @@ def weighted(tensors: list[Any]) -> Any:
 
 
 def gradients(results: list[Any], inputs: list[Any]) -> list[Any] | None:
-    total = weighted(results)
+    total = weigh(results)
     if not total.requires_grad:
         return None
     return list(pygrad.autograd.grad(total, inputs, materialize_grads=True))
@@ -293,7 +293,7 @@ def heads(**options: Any) -> Callable[..., Any]:
     return call
 
 
-def hidden(*sizes: int) -> Any:
+def make_mask(*sizes: int) -> Any:
     return pygrad.arange(pygrad.Size(sizes).numel()).view(*sizes) % 5 == 1
 
 
@@ -314,14 +314,14 @@ DRAWING: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     ),
     "heads, padding": (
         heads(masks=("key_padding_mask",)),
-        [sequences(3, 5, 2, 4), hidden(3, 2, 5)],
+        [sequences(3, 5, 2, 4), make_mask(3, 2, 5)],
     ),
     "heads, padding of one sequence": (
         heads(masks=("key_padding_mask",)),
-        [sequences(3, 5, 4), hidden(3, 5)],
+        [sequences(3, 5, 4), make_mask(3, 5)],
     ),
-    "heads, mask": (heads(masks=("attn_mask",)), [sequences(3, 5, 2, 4), hidden(3, 5, 5)]),
-    "heads, masks": (heads(masks=("attn_mask",)), [sequences(3, 5, 2, 4), hidden(3, 4, 5, 5)]),
+    "heads, mask": (heads(masks=("attn_mask",)), [sequences(3, 5, 2, 4), make_mask(3, 5, 5)]),
+    "heads, masks": (heads(masks=("attn_mask",)), [sequences(3, 5, 2, 4), make_mask(3, 4, 5, 5)]),
     "heads, dropout": (heads(of={"dropout": 0.5}), [sequences(3, 5, 2, 4)]),
     "attention": (F.scaled_dot_product_attention, [sequences(3, 2, 2, 5, 4)] * 3),
     "attention of one": (F.scaled_dot_product_attention, [sequences(3, 5, 4)] * 3),
@@ -410,14 +410,14 @@ def test_levels_are_of_a_thread() -> None:
     thread = threading.Thread(target=other)
     thread.start()
 
-    def mapped(v: Any) -> Any:
+    def map_slow(v: Any) -> Any:
         entered.set()
         assert done.wait(10)
         with pytest.raises(RuntimeError, match="randomness error mode"):
             pygrad.rand(3)
         return v * 2
 
-    assert vmap(mapped)(pygrad.ones(2)).tolist() == [2.0, 2.0]
+    assert vmap(map_slow)(pygrad.ones(2)).tolist() == [2.0, 2.0]
     thread.join()
     assert seen == [(3,)]
 
@@ -497,7 +497,7 @@ def tangent_of(tensor: Any) -> Any:
     return fw.unpack_dual(tensor).tangent
 
 
-def pushed(body: Callable[[Any], Any], ways: Any = WAYS) -> Any:
+def push_all(body: Callable[[Any], Any], ways: Any = WAYS) -> Any:
     """Maps a function of a dual at one point over a batch of tangents."""
 
     def push(way: Any) -> Any:
@@ -536,7 +536,7 @@ def test_values_of_batched_tangents_are_no_batch() -> None:
         assert fw.unpack_dual(y).primal.tolist() == [2.0, 4.0, 6.0, 8.0]
         return tangent_of(y * x[0].item())
 
-    assert pushed(body).tolist() == (2 * WAYS).tolist()
+    assert push_all(body).tolist() == (2 * WAYS).tolist()
 
 
 def add(base: Any, x: Any) -> None:
@@ -582,7 +582,7 @@ def test_what_is_written_once_gets_a_batch_of_tangents(write: Any) -> None:
         return tuple(t * 0 if y is None else y for y, t in zip(found, (whole,) * 4, strict=True))
 
     values: list[Any] = []
-    batch = pushed(written)
+    batch = push_all(written)
 
     def alone(way: Any) -> tuple[Any, ...]:
         with fw.dual_level():
@@ -603,7 +603,7 @@ def test_a_dual_that_gets_a_batch_of_tangents_shares_them_with_its_views() -> No
         before.mul_(2)
         return tangent_of(base), tangent_of(before)
 
-    whole, part = pushed(body)
+    whole, part = push_all(body)
     assert whole.tolist() == [[2.0, 4.0, 3.0, 4.0], [2.0, 12.0, 7.0, 8.0], [2.0, 20.0, 11.0, 12.0]]
     assert part.tolist() == whole[:, :2].tolist()
 
@@ -618,7 +618,7 @@ def test_a_view_of_all_of_its_base_shares_the_tangent() -> None:
             view.copy_(x.view(2, 2))
             return tangent_of(view), tangent_of(base)
 
-        of_view, of_base = pushed(body)
+        of_view, of_base = push_all(body)
         assert (of_view is of_base, of_view._base is of_base) == (not turned, turned)
         assert of_view.tolist() == WAYS.view(3, 2, 2).tolist()
         assert base.tolist() == (POINT.view(2, 2).t() if turned else POINT.view(2, 2)).tolist()
@@ -630,7 +630,7 @@ def test_batched_values_are_not_written_to_what_is_not_batched() -> None:
         with pytest.raises(RuntimeError, match="vmapped over|broadcast shape"):
             vmap(write)(WAYS)
         with pytest.raises(RuntimeError, match="vmapped over|broadcast shape"):
-            pushed(lambda x, write=write: write(x * tangent_of(x)))
+            push_all(lambda x, write=write: write(x * tangent_of(x)))
     assert base.tolist() == [0.0] * 4
 
 
@@ -707,7 +707,7 @@ def test_tangents_of_two_levels_at_one_point() -> None:
 
 
 def test_no_tangents_at_one_point() -> None:
-    found = pushed(lambda x: (tangent_of(x * 2), tangent_of(x.cumsum(0))), WAYS[:0])
+    found = push_all(lambda x: (tangent_of(x * 2), tangent_of(x.cumsum(0))), WAYS[:0])
     assert [y.shape for y in found] == [(0, 4), (0, 4)]
 
 
@@ -754,4 +754,4 @@ def test_a_batched_tangent_prints_all_slices() -> None:
         )
         return tangent_of(x)
 
-    pushed(body)
+    push_all(body)

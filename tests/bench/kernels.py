@@ -29,7 +29,7 @@ for side in (256, 512, 1024):
 workload("matmul", 0.4, "matmul_f64_256")(product(256, double=True))
 
 
-def over(
+def work_of(
     call: Callable[..., Any],
     shape: tuple[int, ...],
     inputs: int = 1,
@@ -55,13 +55,13 @@ def over(
 
 
 SQUARE = (1000, 1000)
-workload("memory bound", 0.7, "add_1e6")(over(lambda torch, a, b: a + b, (MILLION,), 2, 12))
-workload("memory bound", 0.7, "relu_1e6")(over(lambda torch, a: torch.relu(a), (MILLION,)))
-workload("memory bound", 0.7, "sum_all_1e6")(over(lambda torch, a: a.sum(), SQUARE, 1, 4))
-workload("memory bound", 0.7, "sum_dim0")(over(lambda torch, a: a.sum(dim=0), SQUARE, 1, 4))
-workload("memory bound", 0.7, "sum_dim1")(over(lambda torch, a: a.sum(dim=1), SQUARE, 1, 4))
+workload("memory bound", 0.7, "add_1e6")(work_of(lambda torch, a, b: a + b, (MILLION,), 2, 12))
+workload("memory bound", 0.7, "relu_1e6")(work_of(lambda torch, a: torch.relu(a), (MILLION,)))
+workload("memory bound", 0.7, "sum_all_1e6")(work_of(lambda torch, a: a.sum(), SQUARE, 1, 4))
+workload("memory bound", 0.7, "sum_dim0")(work_of(lambda torch, a: a.sum(dim=0), SQUARE, 1, 4))
+workload("memory bound", 0.7, "sum_dim1")(work_of(lambda torch, a: a.sum(dim=1), SQUARE, 1, 4))
 workload("memory bound", 0.7, "transpose_copy")(
-    over(lambda torch, a: a.t().contiguous(), (SIDE, SIDE), per_element=0)
+    work_of(lambda torch, a: a.t().contiguous(), (SIDE, SIDE), per_element=0)
 )
 
 
@@ -76,14 +76,14 @@ def embedding_gather(torch: Any) -> Work:
     return Work(step, lambda: floats(step()), n_bytes=2 * 4 * 4096 * 128)
 
 
-workload("transcendental", 0.5, "exp")(over(lambda torch, a: torch.exp(a), (MILLION,)))
-workload("transcendental", 0.5, "sigmoid")(over(lambda torch, a: torch.sigmoid(a), (MILLION,)))
+workload("transcendental", 0.5, "exp")(work_of(lambda torch, a: torch.exp(a), (MILLION,)))
+workload("transcendental", 0.5, "sigmoid")(work_of(lambda torch, a: torch.sigmoid(a), (MILLION,)))
 workload("transcendental", 0.5, "gelu")(
-    over(lambda torch, a: torch.nn.functional.gelu(a), (MILLION,))
+    work_of(lambda torch, a: torch.nn.functional.gelu(a), (MILLION,))
 )
-workload("transcendental", 1.5, "tanh")(over(lambda torch, a: torch.tanh(a), (MILLION,)))
+workload("transcendental", 1.5, "tanh")(work_of(lambda torch, a: torch.tanh(a), (MILLION,)))
 workload("fused", 0.7, "softmax_1024")(
-    over(lambda torch, a: torch.softmax(a, dim=-1), (SIDE, SIDE))
+    work_of(lambda torch, a: torch.softmax(a, dim=-1), (SIDE, SIDE))
 )
 
 
@@ -146,7 +146,7 @@ def maxpool2_fwdbwd(torch: Any) -> Work:
     return Work(step, lambda: floats(step()))
 
 
-workload("others", 0.7, "cumsum_dim1")(over(lambda torch, a: a.cumsum(dim=1), (SIDE, SIDE)))
+workload("others", 0.7, "cumsum_dim1")(work_of(lambda torch, a: a.cumsum(dim=1), (SIDE, SIDE)))
 
 
 @workload("others", 0.7)
@@ -160,4 +160,4 @@ def sort_1e5(torch: Any) -> Work:
     return Work(lambda: torch.sort(a), check)
 
 
-workload("others", 1.0, "argmax_dim1")(over(lambda torch, a: a.argmax(dim=1), SQUARE, 1, 4))
+workload("others", 1.0, "argmax_dim1")(work_of(lambda torch, a: a.argmax(dim=1), SQUARE, 1, 4))

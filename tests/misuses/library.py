@@ -18,20 +18,20 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
         options.setdefault("mutates_args", ())
         return of.custom_op(f"{NS}::{name}", fn or (lambda x: x.clone()), **options)
 
-    def defined(name: str, schema: str = ONE) -> None:
+    def define(name: str, schema: str = ONE) -> None:
         lib.define(name + schema)
 
     def op(name: str) -> Any:
         return getattr(getattr(t.ops, NS), name)
 
-    def called(name: str, *args: Any, **kwargs: Any) -> Any:
-        defined(name, "(Tensor x, int n=3, *, float y=1.) -> Tensor")
+    def call(name: str, *args: Any, **kwargs: Any) -> Any:
+        define(name, "(Tensor x, int n=3, *, float y=1.) -> Tensor")
         return op(name)(*args, **kwargs)
 
-    def checked(
+    def check(
         name: str, fn: Any, schema: str = ONE, fake: Any = None, test: str = "test_schema"
     ) -> Any:
-        defined(name, schema)
+        define(name, schema)
         lib.impl(name, fn, "CPU")
         if fake is not None:
             of.register_fake(f"{NS}::{name}", fake)
@@ -58,14 +58,14 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
         "reserved": lambda: of.Library("prim", "DEF"),
         "fallthrough": lambda: of.fallthrough_kernel(),
         "alias": lambda: lib.define("f1(Tensor x) -> Tensor", "WRONG"),
-        "define twice": lambda: (defined("f2"), defined("f2")),
+        "define twice": lambda: (define("f2"), define("f2")),
         "impl of impl": lambda: (
-            defined("f3"),
+            define("f3"),
             lib.impl("f3", len, "CPU"),
             lib.impl("f3", len, "CPU", allow_override=False),
         ),
         "impl twice": lambda: (
-            defined("f3b"),
+            define("f3b"),
             lib.impl("f3b", len, "CPU"),
             lib.impl("f3b", len, "CPU"),
         ),
@@ -82,53 +82,53 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
         "custom mutates": lambda: custom("g1", schema="(Tensor(a!) x) -> ()", mutates_args=()),
         "custom kw tensor": lambda: custom("g2", schema="(*, Tensor x) -> Tensor"),
         "custom twice": lambda: (custom("g2b", schema=ONE), custom("g2b", schema=ONE)),
-        "custom over lib": lambda: (defined("g2c"), custom("g2c", schema=ONE)),
+        "custom over lib": lambda: (define("g2c"), custom("g2c", schema=ONE)),
         "fake of custom": lambda: (
             custom("g3", schema=ONE).register_fake(len),
             of.register_fake(f"{NS}::g3", len, allow_override=False),
         ),
         "fake twice": lambda: (
-            defined("g4"),
+            define("g4"),
             of.register_fake(f"{NS}::g4", len),
             of.register_fake(f"{NS}::g4", len),
         ),
         "fake twice lib": lambda: (
-            defined("g5"),
+            define("g5"),
             of.register_fake(f"{NS}::g5", len, lib=lib),
             of.register_fake(f"{NS}::g5", len, lib=lib, allow_override=False),
         ),
         "fake meta": lambda: (
-            defined("g6"),
+            define("g6"),
             lib.impl("g6", len, "Meta"),
             of.register_fake(f"{NS}::g6", len, allow_override=False),
         ),
         "fake meta over": lambda: (
-            defined("g6b"),
+            define("g6b"),
             lib.impl("g6b", len, "Meta"),
             of.register_fake(f"{NS}::g6b", len),
         ),
         "fake composite": lambda: (
-            defined("g7"),
+            define("g7"),
             lib.impl("g7", len, "CompositeImplicitAutograd"),
             of.register_fake(f"{NS}::g7", len, allow_override=False),
         ),
         "fake composite over": lambda: (
-            defined("g8"),
+            define("g8"),
             lib.impl("g8", len, "CompositeImplicitAutograd"),
             of.register_fake(f"{NS}::g8", len),
         ),
         "fake explicit": lambda: (
-            defined("g9"),
+            define("g9"),
             lib.impl("g9", len, "CompositeExplicitAutograd"),
             of.register_fake(f"{NS}::g9", len, allow_override=False),
         ),
         "meta after fake": lambda: (
-            defined("g10"),
+            define("g10"),
             of.register_fake(f"{NS}::g10", len),
             lib.impl("g10", len, "Meta", allow_override=False),
         ),
         "meta after fake2": lambda: (
-            defined("g11"),
+            define("g11"),
             of.register_fake(f"{NS}::g11", len),
             lib.impl("g11", len, "Meta"),
         ),
@@ -136,25 +136,25 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
         "fake no ns": lambda: of.register_fake("nothing", len),
         "fake number": lambda: of.register_fake(3, len),
         "kernel number": lambda: of.register_kernel(3, "cpu", len),
-        "kernel device": lambda: (defined("h1"), of.register_kernel(f"{NS}::h1", "nothing", len)),
+        "kernel device": lambda: (define("h1"), of.register_kernel(f"{NS}::h1", "nothing", len)),
         "kernel custom device": lambda: custom("h2", schema=ONE).register_kernel("nothing", len),
         "custom device": lambda: custom("h2c", schema=ONE, device_types="nothing"),
         "kernel nothing": lambda: of.register_kernel(f"{NS}::nothing2", "cpu", len),
         "autograd number": lambda: of.register_autograd(3, len),
         "autograd nonfunctional": lambda: (
-            defined("h3", "(Tensor(a!) x) -> Tensor(a!)"),
+            define("h3", "(Tensor(a!) x) -> Tensor(a!)"),
             of.register_autograd(f"{NS}::h3", len),
         ),
         "autograd mutating": lambda: (
-            defined("h3b", "(Tensor(a!) x) -> ()"),
+            define("h3b", "(Tensor(a!) x) -> ()"),
             of.register_autograd(f"{NS}::h3b", len),
         ),
         "autograd view": lambda: (
-            defined("h3c", "(Tensor(a) x) -> Tensor(a)"),
+            define("h3c", "(Tensor(a) x) -> Tensor(a)"),
             of.register_autograd(f"{NS}::h3c", len),
         ),
         "autograd kw": lambda: (
-            defined("h4", "(*, Tensor x) -> Tensor"),
+            define("h4", "(*, Tensor x) -> Tensor"),
             of.register_autograd(f"{NS}::h4", len),
         ),
         "autograd custom mutating": lambda: custom(
@@ -163,56 +163,56 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
         "autograd nothing": lambda: of.register_autograd(f"{NS}::nothing3", len),
         "autograd aten": lambda: of.register_autograd("aten::sin", len),
         "autograd twice": lambda: (
-            defined("h5"),
+            define("h5"),
             of.register_autograd(f"{NS}::h5", len),
             of.register_autograd(f"{NS}::h5", len),
         ),
         "vmap number": lambda: of.register_vmap(3, len),
         "vmap kw": lambda: (
-            defined("h6", "(*, Tensor x) -> Tensor"),
+            define("h6", "(*, Tensor x) -> Tensor"),
             of.register_vmap(f"{NS}::h6", len),
         ),
         "vmap mutating": lambda: (
-            defined("h6b", "(Tensor(a!) x) -> Tensor(a!)"),
+            define("h6b", "(Tensor(a!) x) -> Tensor(a!)"),
             of.register_vmap(f"{NS}::h6b", len),
         ),
         "vmap twice": lambda: (
-            defined("h6c"),
+            define("h6c"),
             of.register_vmap(f"{NS}::h6c", len),
             of.register_vmap(f"{NS}::h6c", len),
         ),
         "autocast number": lambda: of.register_autocast(3, "cpu", t.float16),
         "autocast device": lambda: (
-            defined("h7"),
+            define("h7"),
             of.register_autocast(f"{NS}::h7", "nothing", t.float16),
         ),
         "autocast meta": lambda: (
-            defined("h7b"),
+            define("h7b"),
             of.register_autocast(f"{NS}::h7b", "meta", t.float16),
         ),
         "autocast custom device": lambda: custom("h7c", schema=ONE).register_autocast(
             "nothing", t.float16
         ),
         "autocast twice": lambda: (
-            defined("h7d"),
+            define("h7d"),
             of.register_autocast(f"{NS}::h7d", "cpu", t.float16),
             of.register_autocast(f"{NS}::h7d", "cpu", t.bfloat16),
         ),
         "dispatch number": lambda: of.register_torch_dispatch(3, T, len),
         "dispatch class": lambda: (
-            defined("h8"),
+            define("h8"),
             of.register_torch_dispatch(f"{NS}::h8", int, len),
         ),
         "dispatch twice": lambda: (
-            defined("h8b"),
+            define("h8b"),
             of.register_torch_dispatch(f"{NS}::h8b", t.nn.Parameter, len),
             of.register_torch_dispatch(f"{NS}::h8b", t.nn.Parameter, len),
         ),
         "set enabled": lambda: custom("h9", schema=ONE).set_kernel_enabled("nothing").__enter__(),
         "ctx": lambda: of.get_ctx(),
         "opcheck packet": lambda: (
-            defined("k1.a"),
-            defined("k1.b", "(int x) -> Tensor"),
+            define("k1.a"),
+            define("k1.b", "(int x) -> Tensor"),
             of.opcheck(op("k1"), (t.ones(2),)),
         ),
         "opcheck str": lambda: of.opcheck("f", ()),
@@ -247,7 +247,7 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
         ),
         "aliases": lambda: custom("m6", lambda x: x, schema=ONE)(t.ones(2)),
         "aliases view": lambda: custom("m7", lambda x: x.view(-1), schema=ONE)(t.ones(2)),
-        "no kernel": lambda: (defined("m8"), op("m8")(t.ones(2))),
+        "no kernel": lambda: (define("m8"), op("m8")(t.ones(2))),
         "no meta": lambda: custom("m9", schema=ONE)(t.ones(2, device="meta")),
         "ctx in meta": lambda: (
             o := custom("m10", schema=ONE),
@@ -266,7 +266,7 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
             custom("m15", schema=ONE)._opoverload, (t.ones(2),), test_utils="test_faketensor"
         ),
         "opcheck autograd": lambda: (
-            defined("m16"),
+            define("m16"),
             lib.impl("m16", lambda x: x.clone(), "CPU"),
             of.opcheck(
                 op("m16").default,
@@ -302,19 +302,19 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
         "a type of C": lambda: lib.define("f(int64_t a) -> Tensor"),
         "no device": lambda: of.impl(f"{NS}::f", "nothing"),
         "no definitions": lambda: of.Library(NS, "IMPL").define("f() -> ()"),
-        "no arguments": lambda: called("a1"),
-        "too many": lambda: called("a2", 1, 2, 3, 4),
-        "one without a place": lambda: called("a3", x, 2, 3),
-        "twice": lambda: called("a4", x, x=x),
-        "unknown": lambda: called("a5", x, z=1),
-        "misfit": lambda: called("a6", 3),
+        "no arguments": lambda: call("a1"),
+        "too many": lambda: call("a2", 1, 2, 3, 4),
+        "one without a place": lambda: call("a3", x, 2, 3),
+        "twice": lambda: call("a4", x, x=x),
+        "unknown": lambda: call("a5", x, z=1),
+        "misfit": lambda: call("a6", 3),
         "no overload": lambda: (
-            defined("a7.a"),
-            defined("a7.b", "(int x) -> Tensor"),
+            define("a7.a"),
+            define("a7.b", "(int x) -> Tensor"),
             op("a7")("z"),
         ),
-        "default elsewhere": lambda: (defined("a8"), lib.impl("a8", len, "CUDA"), op("a8")(x)),
-        "no meta function": lambda: (defined("a9"), lib.impl("a9", len, "CPU"), op("a9")(meta)),
+        "default elsewhere": lambda: (define("a8"), lib.impl("a8", len, "CUDA"), op("a8")(x)),
+        "no meta function": lambda: (define("a9"), lib.impl("a9", len, "CPU"), op("a9")(meta)),
         "negative size": lambda: (
             o := custom("a10", schema=ONE),
             o.register_fake(lambda x: x.new_empty(of.get_ctx().new_dynamic_size(min=-1))),
@@ -325,24 +325,24 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
         "no list in a pair": lambda: custom(
             "a13", lambda x: (3, 3), schema="(Tensor x) -> (Tensor[], Tensor[])"
         )(x),
-        "opcheck of an alias": lambda: checked("b1", lambda x: x),
-        "opcheck of aliases": lambda: checked(
+        "opcheck of an alias": lambda: check("b1", lambda x: x),
+        "opcheck of aliases": lambda: check(
             "b2", lambda x: (y := x.clone(), y), "(Tensor x) -> (Tensor, Tensor)"
         ),
-        "opcheck of a shape": lambda: checked(
+        "opcheck of a shape": lambda: check(
             "b3", lambda x: x.clone(), fake=lambda x: x.new_empty(1)
         ),
-        "opcheck of a dtype": lambda: checked("b4", lambda x: x.clone(), fake=lambda x: x.int()),
-        "opcheck of a count": lambda: checked(
+        "opcheck of a dtype": lambda: check("b4", lambda x: x.clone(), fake=lambda x: x.int()),
+        "opcheck of a count": lambda: check(
             "b5", lambda x: [x.clone()], "(Tensor x) -> Tensor[]", lambda x: [x, x]
         ),
-        "opcheck without shapes": lambda: checked(
+        "opcheck without shapes": lambda: check(
             "b6", lambda x: x.clone(), test="test_faketensor"
         ),
         "tag of a write": lambda: of.infer_schema(
             schema_maker(T), mutates_args=(), tags=[t.Tag.inplace]
         ),
-        "opcheck compiled": lambda: checked(
+        "opcheck compiled": lambda: check(
             "b7", lambda x: x.clone(), test="test_aot_dispatch_static"
         ),
     }

@@ -135,7 +135,9 @@ class _Expected:
         if not isinstance(leaf, tuple):
             return {"value": leaf if not isinstance(leaf, float) else number(leaf, 7)}
         kind, shape, array = leaf
-        place = next((k for k, known in enumerate(self.known) if near(known, shape, array)), None)
+        place = next(
+            (k for k, known in enumerate(self.known) if is_near(known, shape, array)), None
+        )
         if place is None:
             place = len(self.known)
             self.known.append((shape, array))
@@ -173,7 +175,7 @@ def number(value: Any, digits: int) -> Any:
     return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e6 else rounded
 
 
-def near(known: Any, shape: list[int], array: Any) -> bool:
+def is_near(known: Any, shape: list[int], array: Any) -> bool:
     """Whether an array may go by the numbers of another one."""
     other_shape, other = known
     if shape != other_shape or (array is None) != (other is None):

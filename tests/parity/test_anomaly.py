@@ -16,7 +16,7 @@ SCRIPTS = Scripts()
 script = SCRIPTS.add
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """A warning without what each library says of itself: only frames of this file stay."""
     text = re.sub(r" ?\(Triggered internally at [^)]*\)", "", text)
     frames = re.findall(r'  File "([^"]*)", (line \d+, in \w+)\n((?:    .*\n)?)', text)
@@ -34,7 +34,7 @@ def record(run: Callable[[], Any]) -> tuple[Any, list[str]]:
             result = run()
         except Exception as error:
             result = (type(error).__name__, str(error))
-    return result, [f"{w.category.__name__}: {normalised(str(w.message))}" for w in caught]
+    return result, [f"{w.category.__name__}: {normalise(str(w.message))}" for w in caught]
 
 
 @script

@@ -203,28 +203,28 @@ def test_segment_reduce_wrongly_called() -> None:
     def script(t: Any) -> Any:
         x, lengths = t.ones(5, 2, requires_grad=True), t.tensor([2, 0, 3])
 
-        def of(how: str = "sum", data: Any = x, **options: Any) -> Any:
+        def reduce(how: str = "sum", data: Any = x, **options: Any) -> Any:
             return result_or_error(lambda: t.segment_reduce(data, how, **options))
 
         return [
-            of(),
-            of("product", lengths=lengths),
-            of(lengths=t.tensor([2, 1])),
-            of(lengths=t.tensor([2, -1, 4])),
-            of(lengths=t.tensor([2, 4])),
-            of(lengths=lengths.float()),
-            of(lengths=lengths.float(), unsafe=True),
-            of(offsets=lengths.float()),
-            of(lengths=lengths, axis=1),
-            of(lengths=lengths, axis=-1),
-            of(lengths=lengths, axis=2),
-            of(lengths=lengths[None]),
-            of(offsets=lengths[None]),
-            of(offsets=t.tensor([0, 3, 2, 5])),
-            of(indices=lengths),
-            of(data=x.long(), lengths=lengths),
-            of(data=x.sum(), lengths=lengths),
-            of(lengths=lengths[:0]),
+            reduce(),
+            reduce("product", lengths=lengths),
+            reduce(lengths=t.tensor([2, 1])),
+            reduce(lengths=t.tensor([2, -1, 4])),
+            reduce(lengths=t.tensor([2, 4])),
+            reduce(lengths=lengths.float()),
+            reduce(lengths=lengths.float(), unsafe=True),
+            reduce(offsets=lengths.float()),
+            reduce(lengths=lengths, axis=1),
+            reduce(lengths=lengths, axis=-1),
+            reduce(lengths=lengths, axis=2),
+            reduce(lengths=lengths[None]),
+            reduce(offsets=lengths[None]),
+            reduce(offsets=t.tensor([0, 3, 2, 5])),
+            reduce(indices=lengths),
+            reduce(data=x.long(), lengths=lengths),
+            reduce(data=x.sum(), lengths=lengths),
+            reduce(lengths=lengths[:0]),
         ]
 
     both(script)
@@ -337,25 +337,25 @@ def test_grouped_mm_wrongly_called() -> None:
         ends = t.tensor([2, 6], dtype=t.int32)
         right = {"input": t.ones(6, 8), "mat2": t.ones(2, 8, 8), "offs": ends}
 
-        def of(**given: Any) -> Any:
+        def reduce(**given: Any) -> Any:
             return result_or_error(lambda: t._grouped_mm(**(right | given)))
 
         return [
-            of(offs=None),
-            of(offs=ends.long()),
-            of(offs=ends[:1]),
-            of(offs=ends[None]),
-            of(input=t.ones(2, 4, 8)),
-            of(input=t.ones(3, 4, 8), offs=None),
-            of(input=t.ones(2, 4, 4), offs=None),
-            of(input=t.ones(8)),
-            of(mat2=t.ones(8)),
-            of(mat2=t.ones(2, 4, 8)),
-            of(input=t.ones(6, 8, dtype=t.float64)),
-            of(mat2=t.ones(2, 8, 8, dtype=t.int64)),
-            of(input=t.ones(6, 8, dtype=t.bfloat16)),
-            of(bias=t.ones(8)),
-            of(out_dtype=t.bfloat16),
+            reduce(offs=None),
+            reduce(offs=ends.long()),
+            reduce(offs=ends[:1]),
+            reduce(offs=ends[None]),
+            reduce(input=t.ones(2, 4, 8)),
+            reduce(input=t.ones(3, 4, 8), offs=None),
+            reduce(input=t.ones(2, 4, 4), offs=None),
+            reduce(input=t.ones(8)),
+            reduce(mat2=t.ones(8)),
+            reduce(mat2=t.ones(2, 4, 8)),
+            reduce(input=t.ones(6, 8, dtype=t.float64)),
+            reduce(mat2=t.ones(2, 8, 8, dtype=t.int64)),
+            reduce(input=t.ones(6, 8, dtype=t.bfloat16)),
+            reduce(bias=t.ones(8)),
+            reduce(out_dtype=t.bfloat16),
         ]
 
     both(script)

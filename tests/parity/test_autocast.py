@@ -168,7 +168,7 @@ def saved_tensors_of_16_bits(t: Any) -> Any:
 def custom_functions(t: Any) -> Any:
     seen: list[Any] = []
 
-    def made(cast: Any) -> Any:
+    def make(cast: Any) -> Any:
         class Product(t.autograd.Function):
             @staticmethod
             @t.amp.custom_fwd(device_type="cpu", cast_inputs=cast)
@@ -190,10 +190,10 @@ def custom_functions(t: Any) -> Any:
     for cast in (None, t.float32, t.float16):
         x = t.ones(2, 2, requires_grad=True)
         with t.autocast("cpu"):
-            y = made(cast).apply(x, x * 2)
+            y = make(cast).apply(x, x * 2)
         y.sum().backward()
         found.append((y, x.grad))
-    return found, seen, made(t.float16).apply(t.ones(2, 2), t.ones(2, 2))
+    return found, seen, make(t.float16).apply(t.ones(2, 2), t.ones(2, 2))
 
 
 @script
@@ -254,11 +254,11 @@ WRONG = {
     "asked_number": lambda t: t.is_autocast_enabled(3),
     "set": lambda t: t.set_autocast_enabled("meta", True),
     "forward": lambda t: t.amp.custom_fwd(device_type=3),
-    "float16": lambda t: scaled(t, t.float16),
+    "float16": lambda t: scale(t, t.float16),
 }
 
 
-def scaled(t: Any, dtype: Any) -> Any:
+def scale(t: Any, dtype: Any) -> Any:
     w = t.ones(2, dtype=dtype, requires_grad=True)
     scaler = t.amp.GradScaler("cpu", init_scale=4.0)
     optimizer = t.optim.SGD([w], lr=0.5)
@@ -270,7 +270,7 @@ def scaled(t: Any, dtype: Any) -> Any:
 
 @script
 def scaler_of_bfloat16(t: Any) -> Any:
-    return scaled(t, t.bfloat16)
+    return scale(t, t.bfloat16)
 
 
 @script
@@ -316,7 +316,7 @@ def test_warning_is_pytorchs(scope: Any) -> None:
     assert mine == (warnings_of(lambda: scope(torch)) or mine)  # some are given once a process
 
 
-def trained(t: Any, dtype: Any) -> list[float]:
+def train(t: Any, dtype: Any) -> list[float]:
     """Losses of a classifier of points in a ring and outside of it."""
     net = t.nn.Sequential(t.nn.Linear(2, 32), t.nn.ReLU(), t.nn.Linear(32, 2))
     for i, p in enumerate(net.parameters()):
@@ -342,10 +342,10 @@ def trained(t: Any, dtype: Any) -> list[float]:
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
 def test_classifier_learns_in_16_bits_as_in_pytorch(name: str) -> None:
-    mine, theirs = (trained(t, getattr(t, name)) for t in (pygrad, torch))
+    mine, theirs = (train(t, getattr(t, name)) for t in (pygrad, torch))
     assert mine[-1] < 0.35 * mine[0]
     assert max(abs(a - b) for a, b in zip(mine, theirs, strict=True)) < 0.02
-    full = trained(pygrad, pygrad.float32)
+    full = train(pygrad, pygrad.float32)
     assert 0 < max(abs(a - b) for a, b in zip(mine, full, strict=True)) < 0.05
 
 

@@ -63,7 +63,7 @@ def double(t: Any, values: Any) -> Any:
     return t.tensor(values, dtype=t.float64)
 
 
-def named(space: str, name: str, *args: Any, **options: Any) -> Make:
+def call_named(space: str, name: str, *args: Any, **options: Any) -> Make:
     """A function by its name, with these arguments behind its tensors."""
 
     def call(t: Any, *tensors: Any) -> Any:
@@ -76,7 +76,7 @@ def named(space: str, name: str, *args: Any, **options: Any) -> Make:
 
 
 def nn(name: str, *args: Any, **options: Any) -> Make:
-    return named("nn.functional", name, *args, **options)
+    return call_named("nn.functional", name, *args, **options)
 
 
 # ------------------------------------------------------------------ element by element
@@ -94,32 +94,32 @@ for _name, *_args in (
     *(["erfinv"], ["special.entr"], ["special.i1"], ["special.erfcx"]),
 ):
     _space, _, _last = _name.rpartition(".")
-    case(_name, named(_space, _last, *_args), ENDS)
-case("mvlgamma", named("", "mvlgamma", 2), [0.75, 1.0, 2.0, INF])
-case("clamp crossed", named("", "clamp", 2.0, -1.0), ENDS)
+    case(_name, call_named(_space, _last, *_args), ENDS)
+case("mvlgamma", call_named("", "mvlgamma", 2), [0.75, 1.0, 2.0, INF])
+case("clamp crossed", call_named("", "clamp", 2.0, -1.0), ENDS)
 case(
     "clamp by tensors",
-    named("", "clamp"),
+    call_named("", "clamp"),
     [-1.0, 0, 1, 2, 1],
     [-1.0, 0, 0, 0, 2],
     [1.0, 0, 1, 1, 1],
 )
 for _eps in (0.0, 0.25):
-    case(f"logit {_eps}", named("", "logit", _eps), [0.0, 0.25, 0.5, 0.75, 1.0, -1.0, 0.1])
+    case(f"logit {_eps}", call_named("", "logit", _eps), [0.0, 0.25, 0.5, 0.75, 1.0, -1.0, 0.1])
 for _name in (
     "maximum minimum fmax fmin atan2 hypot logaddexp logaddexp2 xlogy fmod remainder copysign pow"
     " mul div sub ldexp nextafter float_power special.xlog1py"
 ).split():
     _space, _, _last = _name.rpartition(".")
-    case(_name, named(_space, _last), *pairs(ENDS, ENDS))
-case("lerp", named("", "lerp"), [0.0, 1.0, 2.0], [1.0, 1.0, 5.0], [0.0, 0.5, 1.0])
+    case(_name, call_named(_space, _last), *pairs(ENDS, ENDS))
+case("lerp", call_named("", "lerp"), [0.0, 1.0, 2.0], [1.0, 1.0, 5.0], [0.0, 0.5, 1.0])
 case("softplus 2 3", nn("softplus", 2.0, 3.0), [1.5, 1.4, 1.6, -INF, INF, 800.0, -800.0])
 case(
     "gammainc",
     lambda t, x: t.special.gammainc(double(t, [1, 2, 3, 0.5]), x),
     [0.0, 0.0, 0.0, 0.0],
 )
-case("addcdiv", named("", "addcdiv"), [0.0, 0.0], [0.0, 1.0], [1.0, 0.0])
+case("addcdiv", call_named("", "addcdiv"), [0.0, 0.0], [0.0, 1.0], [1.0, 0.0])
 case("polar", lambda t, r, a: t.view_as_real(t.polar(r, a)), [0.0, 1.0], [0.0, 0.0])
 case("glu", nn("glu"), [[0.0, 1.0, INF, -INF], [INF, 1.0, 0.0, 0.0]])
 case("prelu", nn("prelu"), [[0.0, -0.0, 1.0, -1.0]], [0.25])
@@ -261,21 +261,23 @@ case("cosine_similarity", nn("cosine_similarity"), ROWS, OTHERS)
 case("pairwise_distance", nn("pairwise_distance"), ROWS, OTHERS)
 for _p in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, INF):
     case(f"pairwise_distance {_p}", nn("pairwise_distance", _p, 0.0), ROWS, OTHERS)
-    case(f"cdist {_p}", named("", "cdist", _p), ROWS, OTHERS)
+    case(f"cdist {_p}", call_named("", "cdist", _p), ROWS, OTHERS)
     case(f"cdist of itself, squared {_p}", lambda t, x, p=_p: t.cdist(x, x, p) ** 2, ROWS)
     case(f"pdist squared {_p}", lambda t, x, p=_p: t.pdist(x, p) ** 2, ROWS)
-    case(f"vector_norm {_p}", named("linalg", "vector_norm", _p, -1), ROWS)
-    case(f"norm {_p}", named("", "norm", _p, -1), ROWS)
+    case(f"vector_norm {_p}", call_named("linalg", "vector_norm", _p, -1), ROWS)
+    case(f"norm {_p}", call_named("", "norm", _p, -1), ROWS)
     case(f"normalize {_p}", nn("normalize", _p, -1), ROWS)
     if _p:
-        case(f"renorm {_p}", named("", "renorm", _p, 0, 1.0), ROWS)
-        case(f"dist {_p}", named("", "dist", _p), ROWS, ROWS)
-case("matrix_norm", named("linalg", "matrix_norm"), [[0.0, 0.0], [0.0, 0.0]])
-case("matrix_norm 1", named("linalg", "matrix_norm", 1), [[1.0, -1.0], [0.0, 0.0]])
-case("matrix_norm inf", named("linalg", "matrix_norm", INF), [[1.0, 0.0], [0.0, 1.0]])
-case("det of nothing", named("linalg", "det"), [[0.0, 0.0], [0.0, 0.0]])
-case("det of rank one", named("linalg", "det"), [[1.0, 2.0], [2.0, 4.0]])
-case("det of rank one of three", named("linalg", "det"), [[1.0, 2, 3], [2.0, 4, 6], [0.0, 0, 0]])
+        case(f"renorm {_p}", call_named("", "renorm", _p, 0, 1.0), ROWS)
+        case(f"dist {_p}", call_named("", "dist", _p), ROWS, ROWS)
+case("matrix_norm", call_named("linalg", "matrix_norm"), [[0.0, 0.0], [0.0, 0.0]])
+case("matrix_norm 1", call_named("linalg", "matrix_norm", 1), [[1.0, -1.0], [0.0, 0.0]])
+case("matrix_norm inf", call_named("linalg", "matrix_norm", INF), [[1.0, 0.0], [0.0, 1.0]])
+case("det of nothing", call_named("linalg", "det"), [[0.0, 0.0], [0.0, 0.0]])
+case("det of rank one", call_named("linalg", "det"), [[1.0, 2.0], [2.0, 4.0]])
+case(
+    "det of rank one of three", call_named("linalg", "det"), [[1.0, 2, 3], [2.0, 4, 6], [0.0, 0, 0]]
+)
 
 # ------------------------------------------------------------------ ties
 
@@ -283,18 +285,18 @@ for _name in (
     "logsumexp logcumsumexp amax amin max min median nanmedian cummax cummin mode sort prod cumprod"
     " std var nanmean nansum cumsum"
 ).split():
-    case(f"{_name} of ties", named("", _name, -1), TIES)
+    case(f"{_name} of ties", call_named("", _name, -1), TIES)
 for _name in "max min median nanmedian amax amin prod std var nansum".split():
-    case(f"{_name} of all", named("", _name), [0.0, 1.0, 1.0, 0.0])
-case("aminmax", named("", "aminmax", dim=-1), FEW)
+    case(f"{_name} of all", call_named("", _name), [0.0, 1.0, 1.0, 0.0])
+case("aminmax", call_named("", "aminmax", dim=-1), FEW)
 case("quantile", lambda t, x: t.quantile(x, double(t, [0, 0.25, 0.5, 1]), -1), FEW)
-case("nanquantile", named("", "nanquantile", 0.5, -1), FEW)
+case("nanquantile", call_named("", "nanquantile", 0.5, -1), FEW)
 case("kthvalue", lambda t, x: t.kthvalue(x, 2, -1)[0], FEW)
 case("topk", lambda t, x: t.topk(x, 2, -1)[0], FEW)
-case("std of equals", named("", "std", -1, correction=0), [[1.0, 1.0], [2.0, 2.0], [0.0, 1.0]])
+case("std of equals", call_named("", "std", -1, correction=0), [[1.0, 1.0], [2.0, 2.0], [0.0, 1.0]])
 case("std of equals, squared", lambda t, x: t.std(x, -1) ** 2, [[1.0, 1.0], [2.0, 2.0], [0.0, 1.0]])
-case("std_mean", named("", "std_mean", -1), [[1.0, 1.0], [2.0, 2.0], [0.0, 1.0]])
-case("cov", named("", "cov"), [[1.0, 1.0], [2.0, 3.0], [0.0, 1.0]])
+case("std_mean", call_named("", "std_mean", -1), [[1.0, 1.0], [2.0, 2.0], [0.0, 1.0]])
+case("cov", call_named("", "cov"), [[1.0, 1.0], [2.0, 3.0], [0.0, 1.0]])
 for _name in ("sum", "prod", "mean", "amax", "amin"):
     for _self in (False, True):
         case(
@@ -316,7 +318,7 @@ case("rms_norm of nothing", nn("rms_norm", (3,)), [[0.0, 0.0, 0.0], [0.0, 1.0, 2
 case("batch_norm of equals", nn("batch_norm", None, None, training=True), [[1.0, 1.0], [1.0, 2.0]])
 case("group_norm of equals", nn("group_norm", 1), [[[1.0, 1.0]], [[0.0, 2.0]]])
 case("instance_norm of equals", nn("instance_norm"), [[[1.0, 1.0]], [[0.0, 2.0]]])
-case("trapezoid", named("", "trapezoid"), [0.0, 1.0, 2.0], [0.0, 0.0, 1.0])
+case("trapezoid", call_named("", "trapezoid"), [0.0, 1.0, 2.0], [0.0, 0.0, 1.0])
 
 # ------------------------------------------------------------------ windows and places
 

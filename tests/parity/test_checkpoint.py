@@ -244,7 +244,7 @@ def debug_reentrant(t: Any) -> Any:
     module(t).checkpoint(lambda a: a, leaf(t, 1.0), use_reentrant=True, debug=True)
 
 
-def logged(message: str) -> list[Any]:
+def read_log(message: str) -> list[Any]:
     """The headings of a debugging error, and the names in its two lists of operators."""
     headings = re.findall(r"\| +(\d\. .*?) +\|", message)
     lists = re.findall(r"Operations executed during .*?:\n\n(.*?)\n\n", message, re.DOTALL)
@@ -270,7 +270,7 @@ def debug_shows_operators(t: Any) -> Any:
         try:
             y.sum().backward()
         except module(t).CheckpointError as error:
-            found += [*logged(str(error)), Path(__file__).name in str(error)]
+            found += [*read_log(str(error)), Path(__file__).name in str(error)]
             found.append(str(error.__cause__).partition("\n.")[0])
     y = module(t).checkpoint(t.exp, x, use_reentrant=False, debug=True)
     y.sum().backward()
@@ -353,7 +353,7 @@ differing("dtype", lambda n, a: a.exp().sin() if n == 1 else a.float().exp().sin
 differing("unchecked", lambda n, a: a.sin() if n == 1 else a.cos(), determinism_check="none")
 
 
-def stopped(early: Any, scope: Any) -> None:
+def add_script(early: Any, scope: Any) -> None:
     def run(t: Any) -> Any:
         order: list[str] = []
 
@@ -377,7 +377,7 @@ def stopped(early: Any, scope: Any) -> None:
 
 for _early in (True, False):
     for _scope in (None, True, False):
-        stopped(_early, _scope)
+        add_script(_early, _scope)
 
 
 @script

@@ -48,17 +48,17 @@ def vectors(t: Any) -> list[Any]:
     ]
 
 
-def seen(run: Callable[[], Any]) -> list[Any]:
+def outcome(run: Callable[[], Any]) -> list[Any]:
     """What came of it, without PyTorch's warnings of its own graphs."""
     value, warnings = result_of(run)
     return [value, [text for text in warnings if "get_attr" not in text]]
 
 
 def compare(run: Callable[[Any, Any], list[Any]], name: str, kind: str) -> None:
-    def found(t: Any) -> list[Any]:
+    def run_here(t: Any) -> list[Any]:
         return run(t, partial(FUNCTIONS[name], t))
 
-    for mine, theirs in zip(found(pygrad), found(torch), strict=True):
+    for mine, theirs in zip(run_here(pygrad), run_here(torch), strict=True):
         if "INTERNAL ASSERT" not in str(theirs):  # of PyTorch, where conjugates are batched
             agree(mine, theirs)
 
@@ -74,13 +74,13 @@ def test_gradients_start_from_what_fits(name: str, kind: str) -> None:
         found = []
         for v in vectors(t):
             z = vector(t, 1 + 2j, 3 - 1j, dtype=kind).requires_grad_()
-            found.append(seen(partial(lambda z, v: (f(z).backward(v), z.grad), z, v)))
-            found.append(seen(partial(lambda z, v: t.autograd.grad(f(z), z, v), z, v)))
-            found.append(seen(partial(lambda z, v: t.autograd.grad((f(z), z), z, (v,)), z, v)))
+            found.append(outcome(partial(lambda z, v: (f(z).backward(v), z.grad), z, v)))
+            found.append(outcome(partial(lambda z, v: t.autograd.grad(f(z), z, v), z, v)))
+            found.append(outcome(partial(lambda z, v: t.autograd.grad((f(z), z), z, (v,)), z, v)))
         z = vector(t, 1 + 2j, 3 - 1j, dtype=kind).requires_grad_()
         for rows in (t.ones(2, 2, dtype=t.complex128), t.ones(2, 2, dtype=t.float64)):
             found.append(
-                seen(lambda rows=rows: t.autograd.grad(f(z), z, rows, is_grads_batched=True))
+                outcome(lambda rows=rows: t.autograd.grad(f(z), z, rows, is_grads_batched=True))
             )
         return found
 
@@ -96,14 +96,16 @@ def test_functional_gives_and_refuses_the_same(name: str, kind: str) -> None:
         outer = {"vectorize": True, "outer_jacobian_strategy": "forward-mode"}
         options: list[dict[str, Any]] = [{}, {"vectorize": True}, {"strict": True}]
         found = [
-            *(seen(partial(module.jacobian, f, z, **o)) for o in [*options, forward]),
-            seen(lambda: module.jacobian(f, z, create_graph=True)),
-            *(seen(partial(module.hessian, f, z, **o)) for o in [*options, outer]),
+            *(outcome(partial(module.jacobian, f, z, **o)) for o in [*options, forward]),
+            outcome(lambda: module.jacobian(f, z, create_graph=True)),
+            *(outcome(partial(module.hessian, f, z, **o)) for o in [*options, outer]),
         ]
         for product in PRODUCTS:
             for v in vectors(t):
-                found.append(seen(partial(getattr(module, product), f, z, v)))
-            found.append(seen(partial(getattr(module, product), f, z, vectors(t)[1], strict=True)))
+                found.append(outcome(partial(getattr(module, product), f, z, v)))
+            found.append(
+                outcome(partial(getattr(module, product), f, z, vectors(t)[1], strict=True))
+            )
         return found
 
     compare(run, name, kind)
@@ -115,19 +117,19 @@ def test_transforms_give_and_refuse_the_same(name: str, kind: str) -> None:
     def run(t: Any, f: Callable[..., Any]) -> list[Any]:
         z = vector(t, 1 + 2j, 3 - 1j, dtype=kind)
         found = [
-            seen(lambda transform=transform: getattr(t.func, transform)(f)(z))
+            outcome(lambda transform=transform: getattr(t.func, transform)(f)(z))
             for transform in ("jacrev", "jacfwd", "hessian", "grad", "grad_and_value")
         ]
         found += [
-            seen(lambda: t.func.jacrev(f, chunk_size=1)(z)),
-            seen(lambda: t.func.jacrev(lambda a, b: f(b), argnums=1)({"a": z.real}, z)),
-            seen(lambda: t.func.jacfwd(lambda a, b: f(a), argnums=0)(z.abs(), {"b": z})),
+            outcome(lambda: t.func.jacrev(f, chunk_size=1)(z)),
+            outcome(lambda: t.func.jacrev(lambda a, b: f(b), argnums=1)({"a": z.real}, z)),
+            outcome(lambda: t.func.jacfwd(lambda a, b: f(a), argnums=0)(z.abs(), {"b": z})),
         ]
         tangents = [v for v in vectors(t)[1:5] if v.dtype in (z.dtype, z.real.dtype)]
         for v in tangents:
-            found.append(seen(partial(lambda v: t.func.vjp(f, z)[1](v), v)))
-            found.append(seen(partial(lambda v: t.func.jvp(f, (z,), (v,)), v)))
-            found.append(seen(partial(lambda v: t.func.linearize(f, z)[1](v), v)))
+            found.append(outcome(partial(lambda v: t.func.vjp(f, z)[1](v), v)))
+            found.append(outcome(partial(lambda v: t.func.jvp(f, (z,), (v,)), v)))
+            found.append(outcome(partial(lambda v: t.func.linearize(f, z)[1](v), v)))
         return found
 
     compare(run, name, kind)

@@ -62,7 +62,7 @@ def leaves(t: Any, kinds: tuple[str, str]) -> tuple[Any, Any]:
     return leaf(t, 0.5 + 0.25j, 1.5 - 1j, dtype=kinds[0]), leaf(t, 1 - 2j, 3 + 1j, dtype=kinds[1])
 
 
-def counted(t: Any, name: str, calls: Any, z: Any, w: Any) -> Any:
+def count_call(t: Any, name: str, calls: Any, z: Any, w: Any) -> Any:
     next(calls)
     return FUNCTIONS[name](t, z + 0j, w + 0j)
 
@@ -81,7 +81,7 @@ def test_functions_of_complex_numbers_are_checked(name: str, option: str, fast: 
         options = {"fast_mode": fast, **OPTIONS[option]}
         for kinds in KINDS.values():
             points, calls = leaves(t, kinds), itertools.count()
-            function = partial(counted, t, name, calls)
+            function = partial(count_call, t, name, calls)
             verdict = result_of(partial(t.autograd.gradcheck, function, points, **options))
             found.append(verdict)
             if verdict[0] is True:  # what runs again for a message is each library's own
@@ -113,7 +113,7 @@ def test_gradients_of_complex_numbers_are_checked(
     def run(t: Any) -> Any:
         t.manual_seed(3)
         check = t.autograd.gradgradcheck
-        function = partial(counted, t, name, itertools.count())
+        function = partial(count_call, t, name, itertools.count())
         return [
             result_of(partial(check, function, leaves(t, kinds), fast_mode=fast, **options))
             for kinds in KINDS.values()

@@ -16,7 +16,7 @@ from oracle import both, result_or_error
 import pygrad
 
 
-def drawn(t: Any, *shape: int, real: bool = False, kind: str = "complex128") -> Any:
+def draw(t: Any, *shape: int, real: bool = False, kind: str = "complex128") -> Any:
     random = np.random.default_rng(sum(shape) + len(shape))
     parts = random.normal(size=shape), random.normal(size=shape)
     values = t.from_numpy(parts[0]) if real else t.complex(*map(t.from_numpy, parts))
@@ -24,7 +24,7 @@ def drawn(t: Any, *shape: int, real: bool = False, kind: str = "complex128") -> 
 
 
 def positive(t: Any, n: int) -> Any:
-    a = drawn(t, n, n).detach()
+    a = draw(t, n, n).detach()
     return (a @ a.mH + t.eye(n, dtype=a.dtype)).requires_grad_()
 
 
@@ -41,7 +41,7 @@ def loss(t: Any, values: Any, seed: int) -> Any:
     return total
 
 
-def derived(t: Any, op: Callable[..., Any], *inputs: Any) -> Any:
+def derive(t: Any, op: Callable[..., Any], *inputs: Any) -> Any:
     """The results of op, the gradients of a loss of them, and those of a loss of the gradients."""
     output = op(*inputs)
     output = [*output] if isinstance(output, (tuple, list)) else [output]
@@ -51,19 +51,19 @@ def derived(t: Any, op: Callable[..., Any], *inputs: Any) -> Any:
     return [each.detach() for each in (*output, *first)], [g for g in second if g is not None]
 
 
-def of_svd(t: Any, a: Any, full: bool = False) -> Any:
+def svd_parts(t: Any, a: Any, full: bool = False) -> Any:
     u, s, vh = t.linalg.svd(a, full_matrices=full)
     k = s.shape[-1]
     u, vh = u[..., :k], vh[..., :k, :]
     return s, u @ vh, u.abs(), vh.abs()
 
 
-def of_eigh(t: Any, a: Any, side: str = "L") -> Any:
+def eigh_parts(t: Any, a: Any, side: str = "L") -> Any:
     values, v = t.linalg.eigh(a, UPLO=side)
     return values, v.abs(), v[..., :1] @ v[..., :1].mH
 
 
-def of_eig(t: Any, a: Any) -> Any:
+def eig_parts(t: Any, a: Any) -> Any:
     values, v = t.linalg.eig(a)
     return values, v.abs(), v @ (values.unsqueeze(-1) ** 2 * t.linalg.inv(v))
 
@@ -76,113 +76,113 @@ def solved_by_lu(t: Any, a: Any, b: Any, left: bool, adjoint: bool) -> Any:
 Script = Callable[[Any], Any]
 
 DERIVED: dict[str, Script] = {
-    "inv": lambda t: derived(t, t.linalg.inv, drawn(t, 2, 3, 3)),
-    "inv_ex": lambda t: derived(t, lambda a: t.linalg.inv_ex(a)[0], drawn(t, 3, 3)),
-    "det": lambda t: derived(t, t.linalg.det, drawn(t, 2, 4, 4)),
-    "slogdet": lambda t: derived(t, t.linalg.slogdet, drawn(t, 2, 3, 3)),
-    "logdet": lambda t: derived(t, t.logdet, drawn(t, 3, 3)),
-    "solve": lambda t: derived(t, t.linalg.solve, drawn(t, 3, 3), drawn(t, 3, 2)),
-    "solve_vectors": lambda t: derived(t, t.linalg.solve, drawn(t, 2, 3, 3), drawn(t, 2, 3)),
-    "solve_right": lambda t: derived(
-        t, lambda a, b: t.linalg.solve(a, b, left=False), drawn(t, 3, 3), drawn(t, 2, 3)
+    "inv": lambda t: derive(t, t.linalg.inv, draw(t, 2, 3, 3)),
+    "inv_ex": lambda t: derive(t, lambda a: t.linalg.inv_ex(a)[0], draw(t, 3, 3)),
+    "det": lambda t: derive(t, t.linalg.det, draw(t, 2, 4, 4)),
+    "slogdet": lambda t: derive(t, t.linalg.slogdet, draw(t, 2, 3, 3)),
+    "logdet": lambda t: derive(t, t.logdet, draw(t, 3, 3)),
+    "solve": lambda t: derive(t, t.linalg.solve, draw(t, 3, 3), draw(t, 3, 2)),
+    "solve_vectors": lambda t: derive(t, t.linalg.solve, draw(t, 2, 3, 3), draw(t, 2, 3)),
+    "solve_right": lambda t: derive(
+        t, lambda a, b: t.linalg.solve(a, b, left=False), draw(t, 3, 3), draw(t, 2, 3)
     ),
     **{
-        f"solve_triangular_{upper}_{left}": lambda t, upper=upper, left=left: derived(
+        f"solve_triangular_{upper}_{left}": lambda t, upper=upper, left=left: derive(
             t,
             lambda a, b: t.linalg.solve_triangular(a, b, upper=upper, left=left),
-            drawn(t, 3, 3),
-            drawn(t, 3, 3),
+            draw(t, 3, 3),
+            draw(t, 3, 3),
         )
         for upper in (False, True)
         for left in (False, True)
     },
     **{
-        f"lu_solve_{left}_{adjoint}": lambda t, left=left, adjoint=adjoint: derived(
-            t, lambda a, b: solved_by_lu(t, a, b, left, adjoint), drawn(t, 3, 3), drawn(t, 3, 3)
+        f"lu_solve_{left}_{adjoint}": lambda t, left=left, adjoint=adjoint: derive(
+            t, lambda a, b: solved_by_lu(t, a, b, left, adjoint), draw(t, 3, 3), draw(t, 3, 3)
         )
         for left in (False, True)
         for adjoint in (False, True)
     },
     **{
-        f"lu_{rows}_{columns}": lambda t, rows=rows, columns=columns: derived(
-            t, lambda a: t.linalg.lu(a)[1:], drawn(t, rows, columns)
+        f"lu_{rows}_{columns}": lambda t, rows=rows, columns=columns: derive(
+            t, lambda a: t.linalg.lu(a)[1:], draw(t, rows, columns)
         )
         for rows, columns in ((3, 3), (4, 2), (2, 4))
     },
     **{
-        f"qr_{rows}_{columns}": lambda t, rows=rows, columns=columns: derived(
-            t, t.linalg.qr, drawn(t, rows, columns)
+        f"qr_{rows}_{columns}": lambda t, rows=rows, columns=columns: derive(
+            t, t.linalg.qr, draw(t, rows, columns)
         )
         for rows, columns in ((3, 3), (4, 2), (2, 4))
     },
     **{
-        f"cholesky_{upper}": lambda t, upper=upper: derived(
+        f"cholesky_{upper}": lambda t, upper=upper: derive(
             t, lambda a: t.linalg.cholesky(a, upper=upper), positive(t, 3)
         )
         for upper in (False, True)
     },
     **{
-        f"cholesky_solve_{upper}": lambda t, upper=upper: derived(
-            t, lambda b, a: t.cholesky_solve(b, a, upper), drawn(t, 3, 2), drawn(t, 3, 3)
+        f"cholesky_solve_{upper}": lambda t, upper=upper: derive(
+            t, lambda b, a: t.cholesky_solve(b, a, upper), draw(t, 3, 2), draw(t, 3, 3)
         )
         for upper in (False, True)
     },
-    "cholesky_inverse": lambda t: derived(
+    "cholesky_inverse": lambda t: derive(
         t, lambda a: t.cholesky_inverse(t.linalg.cholesky(a)), positive(t, 3)
     ),
     **{
-        f"svd_{full}_{rows}_{columns}": lambda t, full=full, rows=rows, columns=columns: derived(
-            t, lambda a: of_svd(t, a, full), drawn(t, rows, columns)
+        f"svd_{full}_{rows}_{columns}": lambda t, full=full, rows=rows, columns=columns: derive(
+            t, lambda a: svd_parts(t, a, full), draw(t, rows, columns)
         )
         for full in (False, True)
         for rows, columns in ((3, 3), (4, 2), (2, 4))
     },
-    "svdvals": lambda t: derived(t, t.linalg.svdvals, drawn(t, 2, 4, 3)),
+    "svdvals": lambda t: derive(t, t.linalg.svdvals, draw(t, 2, 4, 3)),
     **{
-        f"eigh_{side}": lambda t, side=side: derived(
-            t, lambda a: of_eigh(t, a, side), drawn(t, 2, 4, 4)
+        f"eigh_{side}": lambda t, side=side: derive(
+            t, lambda a: eigh_parts(t, a, side), draw(t, 2, 4, 4)
         )
         for side in "LU"
     },
-    "eigvalsh": lambda t: derived(t, t.linalg.eigvalsh, drawn(t, 4, 4)),
-    "pinv": lambda t: derived(t, t.linalg.pinv, drawn(t, 4, 2)),
-    "pinv_hermitian": lambda t: derived(
+    "eigvalsh": lambda t: derive(t, t.linalg.eigvalsh, draw(t, 4, 4)),
+    "pinv": lambda t: derive(t, t.linalg.pinv, draw(t, 4, 2)),
+    "pinv_hermitian": lambda t: derive(
         t, lambda a: t.linalg.pinv(a, hermitian=True), positive(t, 3)
     ),
-    "lstsq": lambda t: derived(
-        t, lambda a, b: t.linalg.lstsq(a, b).solution, drawn(t, 4, 2), drawn(t, 4, 3)
+    "lstsq": lambda t: derive(
+        t, lambda a, b: t.linalg.lstsq(a, b).solution, draw(t, 4, 2), draw(t, 4, 3)
     ),
-    "matrix_power": lambda t: derived(t, lambda a: t.linalg.matrix_power(a, -2), drawn(t, 3, 3)),
-    "matrix_exp": lambda t: derived(t, t.linalg.matrix_exp, drawn(t, 2, 3, 3)),
-    "householder_product": lambda t: derived(
-        t, t.linalg.householder_product, drawn(t, 4, 3), drawn(t, 2)
+    "matrix_power": lambda t: derive(t, lambda a: t.linalg.matrix_power(a, -2), draw(t, 3, 3)),
+    "matrix_exp": lambda t: derive(t, t.linalg.matrix_exp, draw(t, 2, 3, 3)),
+    "householder_product": lambda t: derive(
+        t, t.linalg.householder_product, draw(t, 4, 3), draw(t, 2)
     ),
     **{
-        f"matrix_norm_{order}": lambda t, order=order: derived(
-            t, lambda a: t.linalg.matrix_norm(a, order), drawn(t, 3, 4)
+        f"matrix_norm_{order}": lambda t, order=order: derive(
+            t, lambda a: t.linalg.matrix_norm(a, order), draw(t, 3, 4)
         )
         for order in ("fro", "nuc", 1, -1, 2, -2, math.inf)
     },
-    "cond": lambda t: derived(t, t.linalg.cond, drawn(t, 3, 3)),
-    "tensorinv": lambda t: derived(t, t.linalg.tensorinv, drawn(t, 2, 3, 6)),
-    "tensorsolve": lambda t: derived(t, t.linalg.tensorsolve, drawn(t, 2, 3, 6), drawn(t, 2, 3)),
-    "multi_dot": lambda t: derived(
+    "cond": lambda t: derive(t, t.linalg.cond, draw(t, 3, 3)),
+    "tensorinv": lambda t: derive(t, t.linalg.tensorinv, draw(t, 2, 3, 6)),
+    "tensorsolve": lambda t: derive(t, t.linalg.tensorsolve, draw(t, 2, 3, 6), draw(t, 2, 3)),
+    "multi_dot": lambda t: derive(
         t,
         lambda *all_: t.linalg.multi_dot(all_),
-        drawn(t, 2, 3),
-        drawn(t, 3, 4),
-        drawn(t, 4, 2),
+        draw(t, 2, 3),
+        draw(t, 3, 4),
+        draw(t, 4, 2),
     ),
     **{
-        f"eigvals_{real}_{n}": lambda t, real=real, n=n: derived(
-            t, t.linalg.eigvals, drawn(t, 2, n, n, real=real)
+        f"eigvals_{real}_{n}": lambda t, real=real, n=n: derive(
+            t, t.linalg.eigvals, draw(t, 2, n, n, real=real)
         )
         for real in (False, True)
         for n in (1, 3, 6)
     },
     **{
-        f"eig_{real}_{n}": lambda t, real=real, n=n: derived(
-            t, lambda a: of_eig(t, a), drawn(t, 2, n, n, real=real)
+        f"eig_{real}_{n}": lambda t, real=real, n=n: derive(
+            t, lambda a: eig_parts(t, a), draw(t, 2, n, n, real=real)
         )
         for real in (False, True)
         for n in (1, 3, 6)
@@ -196,8 +196,8 @@ def test_values_gradients_and_second_gradients_agree(name: str) -> None:
 
 
 def single(t: Any, name: str) -> Any:
-    a = drawn(t, 3, 3, kind="complex64")
-    return derived(t, getattr(t.linalg, name), a)[0]
+    a = draw(t, 3, 3, kind="complex64")
+    return derive(t, getattr(t.linalg, name), a)[0]
 
 
 @pytest.mark.parametrize("name", ["inv", "det", "slogdet", "svdvals", "eigvalsh", "eigvals"])
@@ -240,7 +240,7 @@ def test_eigenvalues_are_found_at_the_ends_of_the_range(scale: float) -> None:
 
 @pytest.mark.parametrize("real", [False, True])
 def test_many_eigenvalues_settle(real: bool) -> None:
-    a = drawn(pygrad, 60, 60, real=real).detach()
+    a = draw(pygrad, 60, 60, real=real).detach()
     values, v = pygrad.linalg.eig(a)
     off = a.to(pygrad.complex128) @ v - v * values
     assert off.abs().max() < 1e-11
@@ -252,19 +252,19 @@ def test_many_eigenvalues_settle(real: bool) -> None:
         assert found == {each.conjugate() for each in found}
 
 
-def refused(t: Any, call: Callable[[], Any]) -> str:
+def error_of(t: Any, call: Callable[[], Any]) -> str:
     return str(result_or_error(call)).replace("_LinAlgError", "LinAlgError")
 
 
 REFUSED: dict[str, Script] = {
-    "eig": lambda t: t.linalg.eig(drawn(t, 3, 3))[1].sum().abs().backward(),
+    "eig": lambda t: t.linalg.eig(draw(t, 3, 3))[1].sum().abs().backward(),
     "eig of a real matrix": lambda t: (
-        t.linalg.eig(drawn(t, 3, 3, real=True))[1].sum().abs().backward()
+        t.linalg.eig(draw(t, 3, 3, real=True))[1].sum().abs().backward()
     ),
-    "eigh": lambda t: t.linalg.eigh(drawn(t, 3, 3))[1].sum().abs().backward(),
-    "svd, U": lambda t: t.linalg.svd(drawn(t, 3, 3))[0].sum().abs().backward(),
-    "svd, V": lambda t: t.linalg.svd(drawn(t, 3, 3))[2].sum().abs().backward(),
-    "qr": lambda t: t.linalg.qr(drawn(t, 4, 3), "complete")[0].abs().sum().backward(),
+    "eigh": lambda t: t.linalg.eigh(draw(t, 3, 3))[1].sum().abs().backward(),
+    "svd, U": lambda t: t.linalg.svd(draw(t, 3, 3))[0].sum().abs().backward(),
+    "svd, V": lambda t: t.linalg.svd(draw(t, 3, 3))[2].sum().abs().backward(),
+    "qr": lambda t: t.linalg.qr(draw(t, 4, 3), "complete")[0].abs().sum().backward(),
     "integers": lambda t: t.linalg.eig(t.ones(2, 2, dtype=t.int64)),
     "booleans": lambda t: t.linalg.eigvals(t.ones(2, 2, dtype=t.bool)),
     "half": lambda t: t.linalg.eig(t.ones(2, 2, dtype=t.float16)),
@@ -285,7 +285,7 @@ REFUSED: dict[str, Script] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_have_the_same_words(name: str) -> None:
-    both(lambda t: refused(t, lambda: REFUSED[name](t)))
+    both(lambda t: error_of(t, lambda: REFUSED[name](t)))
 
 
 def test_nothing_has_eigenvalues_of_the_complex_type() -> None:
@@ -295,7 +295,7 @@ def test_nothing_has_eigenvalues_of_the_complex_type() -> None:
 
 def test_real_results_of_complex_matrices_are_real() -> None:
     def types(t: Any) -> list[str]:
-        a = drawn(t, 3, 3, kind="complex64")
+        a = draw(t, 3, 3, kind="complex64")
         all_ = (
             *t.linalg.eigh(a),
             *t.linalg.svd(a),
@@ -351,7 +351,7 @@ def test_quantum_circuit_is_fitted_through_complex_matrices() -> None:
         def turn(about: Any, angle: Any) -> Any:
             return t.linalg.matrix_exp(-0.5j * angle * about)
 
-        def expected(angles: Any) -> Any:
+        def expectation(angles: Any) -> Any:
             gates = t.kron(turn(y, angles[0]), turn(y, angles[1]))
             state = entangle @ gates @ start
             state = t.kron(turn(z, angles[2]), turn(x, angles[3])) @ state
@@ -360,11 +360,11 @@ def test_quantum_circuit_is_fitted_through_complex_matrices() -> None:
         angles = t.tensor([0.1, 0.2, 0.3, 0.4], dtype=t.float64, requires_grad=True)
         found = []
         for _ in range(20):
-            value = expected(angles)
+            value = expectation(angles)
             (gradient,) = t.autograd.grad(value, angles)
             found += [value.detach(), gradient]
             angles = (angles - 0.4 * gradient).detach().requires_grad_()
-        found.append(t.autograd.functional.hessian(expected, angles))
+        found.append(t.autograd.functional.hessian(expectation, angles))
         found.append(t.linalg.eigvalsh(energy))
         return found
 

@@ -163,7 +163,7 @@ def filled_conjugate(t: Any, o: Operands) -> Any:
     return y
 
 
-def assigned(t: Any, o: Operands) -> Any:
+def assign(t: Any, o: Operands) -> Any:
     y = o.z.conj().clone()
     y[0] = 5j
     y.conj()[1] = 1j
@@ -172,7 +172,7 @@ def assigned(t: Any, o: Operands) -> Any:
     return y
 
 
-def hooked(t: Any, o: Operands) -> Any:
+def hook(t: Any, o: Operands) -> Any:
     seen: list[Any] = []
     x = o.z.clone().requires_grad_()
     y = x * o.w
@@ -198,9 +198,9 @@ def lazy(t: Any, o: Operands) -> Any:
 
 CASES: dict[str, Case] = {
     "lazy": lazy,
-    "hooks": hooked,
+    "hooks": hook,
     "fill of a conjugate": filled_conjugate,
-    "assignments": assigned,
+    "assignments": assign,
     "equal": lambda t, o: t.equal(o.z.conj(), o.z.conj().resolve_conj()),
     "items": lambda t, o: (o.z.conj()[0].item(), o.z.conj()[0].imag.item(), complex(o.z[0])),
     "text": lambda t, o: (repr(o.z.conj()), str(o.z.conj().imag), f"{o.z[0]}", repr(o.z[:0])),
@@ -257,36 +257,36 @@ EXTREMES = (float("inf"), -float("inf"), float("nan"), 1.5)
 @pytest.mark.parametrize("options", [{}, {"nan": 5.0}, {"posinf": 9.0, "neginf": 3.0}], ids=str)
 @pytest.mark.parametrize("dtype", ["complex64", "complex128", "float16", "bfloat16", "float32"])
 def test_nan_to_num_replaces_the_extremes_of_each_part(dtype: str, options: Any) -> None:
-    def replaced(t: Any) -> Any:
+    def replace(t: Any) -> Any:
         x = t.tensor(EXTREMES, dtype=t.float64)
         kind = getattr(t, dtype)
         x = t.complex(x, x.flip(0)).to(kind) if kind.is_complex else x.to(kind)
         return t.nan_to_num(x, **options)
 
-    both(replaced)
+    both(replace)
 
 
 @pytest.mark.parametrize(
     "dtype", ["float32", "float64", "float16", "complex64", "complex128", "int64"]
 )
 def test_lengths_and_angles_of_complex_numbers_go_into_out(dtype: str) -> None:
-    def written(t: Any) -> list[Any]:
+    def write(t: Any) -> list[Any]:
         z = t.tensor([1 + 2j, -3j])
         out = [t.empty(size, dtype=getattr(t, dtype)) for size in (2, 0)]
         return [
             result_or_error(lambda f=f, o=o: f(z, out=o)) for f in (t.abs, t.angle) for o in out
         ]
 
-    both(written)
+    both(write)
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_a_tensor_made_of_numbers_is_no_view(dtype: str) -> None:
-    def made(t: Any) -> list[Any]:
+    def make(t: Any) -> list[Any]:
         kind = getattr(t, dtype)
         found = [t.tensor(data, dtype=kind) for data in ([], 1j, [1, 2.5, True], [[1j], [-0.0]])]
         return [
             (x, x._is_view(), x._base is None, x.is_contiguous(), x.storage_offset()) for x in found
         ]
 
-    both(made)
+    both(make)

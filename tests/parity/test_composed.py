@@ -206,7 +206,7 @@ SAMPLES |= {
 }
 
 
-def unpooled(n: int) -> list[Any]:
+def unpool_samples(n: int) -> list[Any]:
     """Samples of max_unpool, from pooled places and from others."""
     shape, places = (2, 2, 5, 6, 4)[: n + 2], (1, 2, 2, 2, 2)[: n + 2]
     name = f"max_pool{n}d"
@@ -233,7 +233,7 @@ def unpooled(n: int) -> list[Any]:
     ]
 
 
-for _name, _sample in itertools.chain(*map(unpooled, (1, 2, 3))):
+for _name, _sample in itertools.chain(*map(unpool_samples, (1, 2, 3))):
     SAMPLES.setdefault(_name, []).append(_sample)
 SAMPLES |= {
     "nn.functional.upsample_nearest": [call(x(1, 2, 3), 5), call(x(1, 2, 3, 2), scale_factor=2)],

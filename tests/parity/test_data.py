@@ -299,7 +299,7 @@ def shard(d: Any, n: int) -> Any:
     return Shard()
 
 
-def drawn(t: Any, d: Any) -> Any:
+def make_dataset(t: Any, d: Any) -> Any:
     """A dataset of what every generator draws, and the worker's number."""
 
     class Drawn(d.Dataset):
@@ -368,12 +368,12 @@ WORKERS: dict[str, Callable[[Any, Any], Any]] = {
     "map": lambda t, d: two_passes(
         many(d, d.TensorDataset(images(t), labels(t)), batch_size=3, shuffle=True)
     ),
-    "draws": lambda t, d: two_passes(many(d, drawn(t, d), batch_size=None)),
+    "draws": lambda t, d: two_passes(many(d, make_dataset(t, d), batch_size=None)),
     "draws_persistent": lambda t, d: two_passes(
-        many(d, drawn(t, d), batch_size=2, shuffle=True, persistent_workers=True)
+        many(d, make_dataset(t, d), batch_size=2, shuffle=True, persistent_workers=True)
     ),
     "draws_generator": lambda t, d: list(
-        many(d, drawn(t, d), generator=t.Generator().manual_seed(5), shuffle=True)
+        many(d, make_dataset(t, d), generator=t.Generator().manual_seed(5), shuffle=True)
     ),
     "eager_sampler": lambda t, d: two_passes(
         many(d, range(6), sampler=EagerOrder(t), batch_size=None)
@@ -388,7 +388,7 @@ WORKERS: dict[str, Callable[[Any, Any], Any]] = {
         (len(loader), str(len(list(loader)))) for loader in [many(d, shard(d, 6), batch_size=None)]
     ],
     "init": lambda t, d: list(
-        many(d, drawn(t, d), worker_init_fn=lambda k: t.manual_seed(k), batch_size=None)
+        many(d, make_dataset(t, d), worker_init_fn=lambda k: t.manual_seed(k), batch_size=None)
     ),
     "init_fails": lambda t, d: stepwise(many(d, range(4), worker_init_fn=lambda k: 1 // 0), 1),
     "key": lambda t, d: stepwise(many(d, failing(d, lambda: KeyError("so")), batch_size=None), 5),

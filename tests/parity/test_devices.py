@@ -98,12 +98,12 @@ def test_whole_message_of_a_device(asked: str) -> None:
 )
 def test_profile_of_another_device_warns(options: dict[str, Any]) -> None:
     def run(t: Any) -> Any:
-        def profiled() -> None:
+        def profile() -> None:
             with t.autograd.profiler.profile(**options) as prof:
                 t.ones(1)
             assert prof.use_device is None
 
-        return warnings_of(profiled)
+        return warnings_of(profile)
 
     assert run(pygrad) == run(torch)
 

@@ -51,7 +51,7 @@ _OF_AUTOGRAD = "copy", "detach", "new_empty"
 """Parts of names of ops by which autograd keeps a gradient, and computes nothing."""
 
 
-def observed(library: Any, mode: Any, flops: Any, case: Case) -> tuple[list[str], int]:
+def observe(library: Any, mode: Any, flops: Any, case: Case) -> tuple[list[str], int]:
     """The ops of the backward, without those that copy, and how many operations both passes are."""
     names: list[str] = []
 
@@ -74,5 +74,5 @@ def observed(library: Any, mode: Any, flops: Any, case: Case) -> tuple[list[str]
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_backward_shows_the_same_ops_and_counts_the_same(name: str) -> None:
-    expected = observed(torch, TorchMode, TorchFlops, CASES[name])
-    assert observed(pygrad, TorchDispatchMode, FlopCounterMode, CASES[name]) == expected
+    expected = observe(torch, TorchMode, TorchFlops, CASES[name])
+    assert observe(pygrad, TorchDispatchMode, FlopCounterMode, CASES[name]) == expected

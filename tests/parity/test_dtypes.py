@@ -320,7 +320,7 @@ def again(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))
 
 
-def told(code: str, library: Any) -> str:
+def evaluate(code: str, library: Any) -> str:
     """What an expression gives, as text, or its error; and what was warned of."""
     names = {"t": library, "np": np, "copy": copy, "again": again}
     library.manual_seed(0)
@@ -338,21 +338,21 @@ def told(code: str, library: Any) -> str:
 
 @pytest.mark.parametrize("code", EXPRESSIONS)
 def test_expression(code: str) -> None:
-    assert told(code, pygrad.torch) == told(code, torch)
+    assert evaluate(code, pygrad.torch) == evaluate(code, torch)
 
 
 @pytest.mark.parametrize("function", ["can_cast", "promote_types"])
 def test_pairs_of_dtypes(function: str) -> None:
     for a, b in itertools.product(NAMES, repeat=2):
         code = f"t.{function}(t.{a}, t.{b})"
-        assert told(code, pygrad.torch) == told(code, torch), code
+        assert evaluate(code, pygrad.torch) == evaluate(code, torch), code
 
 
 @pytest.mark.parametrize("number", ["True", "2", "1.5", "1j"])
 def test_type_of_a_result_with_a_number(number: str) -> None:
     for name, shape in itertools.product(NAMES, ("", "1")):
         code = f"t.result_type(t.zeros([{shape}], dtype=t.{name}), {number})"
-        assert told(code, pygrad.torch) == told(code, torch), code
+        assert evaluate(code, pygrad.torch) == evaluate(code, torch), code
 
 
 @pytest.mark.parametrize("kind", ["iinfo", "finfo"])
@@ -360,7 +360,7 @@ def test_type_of_a_result_with_a_number(number: str) -> None:
 def test_limits(name: str, kind: str) -> None:
     for code in (f"t.{kind}(t.{name})", f"vars_of(t.{kind}(t.{name}))"):
         code = code.replace("vars_of", "(lambda i: (i.min, i.max, i.bits, i.dtype))")
-        assert told(code, pygrad.torch) == told(code, torch)
+        assert evaluate(code, pygrad.torch) == evaluate(code, torch)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -378,7 +378,7 @@ def test_description(name: str) -> None:
         f"t.ones(2, dtype={dtype}).tolist()",
         f"[f(t.ones(1, dtype={dtype})) for f in (t.is_complex, t.is_signed, t.is_floating_point)]",
     ):
-        assert told(code, pygrad.torch) == told(code, torch), code
+        assert evaluate(code, pygrad.torch) == evaluate(code, torch), code
 
 
 # ------------------------------------------------------------------ text

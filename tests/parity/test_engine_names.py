@@ -102,7 +102,7 @@ def callbacks_go_with_a_backward_that_fails(t: Any) -> Any:
     return result_or_error(y.backward), seen, result_or_error((leaf(t, 1.0) * 2).backward), seen
 
 
-def nested(t: Any, depths: list[int]) -> Any:
+def nest(t: Any, depths: list[int]) -> Any:
     """A backward inside of one, with callbacks at some of the two depths."""
     seen: list[str] = []
 
@@ -138,7 +138,7 @@ def nested(t: Any, depths: list[int]) -> Any:
 
 
 for depths in ([0], [1], [0, 1]):
-    scripts[f"callbacks_at_depths_{depths}"] = lambda t, depths=depths: nested(t, depths)  # type: ignore[misc]
+    scripts[f"callbacks_at_depths_{depths}"] = lambda t, depths=depths: nest(t, depths)  # type: ignore[misc]
 
 
 @scripts.add
@@ -634,7 +634,7 @@ def cached_tensors_are_known_while_that_is_on(t: Any) -> Any:
     def look() -> None:
         seen.append((c._is_cached_tensor(x), c._is_cached_tensor(x.view(2, 1))))
 
-    def refused(step: Any) -> str:
+    def error_of(step: Any) -> str:
         try:
             step(x)
         except RuntimeError:
@@ -646,7 +646,7 @@ def cached_tensors_are_known_while_that_is_on(t: Any) -> Any:
         c._set_cached_tensors_enabled(on)
         try:
             for step in (*steps, c._remove_cached_tensor, c._add_cached_tensor):
-                seen.append(refused(step))
+                seen.append(error_of(step))
                 look()
         finally:
             c._set_cached_tensors_enabled(False)

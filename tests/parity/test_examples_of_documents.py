@@ -37,7 +37,7 @@ def in_the_script(text: str) -> str:
     return str(sorted(row for row in rows if row and not re.match("aten::|detach$", row[0])))
 
 
-def left(names: dict[str, Any]) -> dict[str, Any]:
+def comparable(names: dict[str, Any]) -> dict[str, Any]:
     """Variables, in values that can be compared: of any other object the class it descends from."""
     found = {}
     for name, value in names.items():
@@ -67,7 +67,7 @@ def steps(name: str, library: str) -> list[tuple[Any, ...]]:
                 error = f"{type(raised).__name__}: {raised}"
         said = [(w.category.__name__, in_the_script(str(w.message))) for w in caught]
         said = [pair for pair in said if "torch.jit" not in pair[1]]  # of PyTorch's own modules
-        seen.append((part.source, in_the_script(out.getvalue()), said, error, left(names)))
+        seen.append((part.source, in_the_script(out.getvalue()), said, error, comparable(names)))
     return seen
 
 

@@ -27,7 +27,7 @@ def half(t: Any, *shape: int) -> Any:
     return t.fft.rfft(reals(t, *shape).detach()).requires_grad_()
 
 
-def summed(t: Any, y: Any) -> Any:
+def weigh(t: Any, y: Any) -> Any:
     """A real number that depends on every part of y, and on each in another way."""
     parts = t.view_as_real(y.resolve_conj()) if y.is_complex() else y
     weights = t.arange(1.0, parts.numel() + 1).double().view(parts.shape)
@@ -39,14 +39,14 @@ def with_gradient(t: Any, call: Callable[[Any], Any], x: Any) -> list[Any]:
     y = result_or_error(lambda: call(x))
     if isinstance(y, str):
         return [y]
-    return [y, layout(y), y.grad_fn.name(), t.autograd.grad(summed(t, y), x)]
+    return [y, layout(y), y.grad_fn.name(), t.autograd.grad(weigh(t, y), x)]
 
 
-def differentiated(t: Any, op: Callable[..., Any], x: Any) -> Any:
+def differentiate(t: Any, op: Callable[..., Any], x: Any) -> Any:
     """Values, gradients, and gradients of these."""
     y = op(x)
-    (g,) = t.autograd.grad(summed(t, y), x, create_graph=True)
-    return y, y.grad_fn.name(), g, t.autograd.grad(summed(t, g), x)
+    (g,) = t.autograd.grad(weigh(t, y), x, create_graph=True)
+    return y, y.grad_fn.name(), g, t.autograd.grad(weigh(t, g), x)
 
 
 ALONG = "fft ifft rfft irfft hfft ihfft".split()
@@ -160,7 +160,7 @@ def test_gradients(name: str, n: int) -> None:
         shorter = {"n": 3} if name in ALONG else {"s": (3, 3)}
         longer = {"n": 6} if name in ALONG else {"s": (6, 7)}
         return [
-            differentiated(t, lambda x, o=options: f(x, norm="ortho", **o), x)
+            differentiate(t, lambda x, o=options: f(x, norm="ortho", **o), x)
             for x in inputs(t, name, 3, n)
             for options in ({}, shorter, longer)
         ]

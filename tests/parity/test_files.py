@@ -45,13 +45,13 @@ both_ways = pytest.mark.parametrize("way", WAYS)
 FORMS = {"zip": {}, "before 1.6": {"_use_new_zipfile_serialization": False}}
 
 
-def saved(t: Any, obj: Any, **options: Any) -> bytes:
+def save(t: Any, obj: Any, **options: Any) -> bytes:
     file = io.BytesIO()
     t.save(obj, file, **options)
     return file.getvalue()
 
 
-def loaded(t: Any, raw: bytes, **options: Any) -> Any:
+def load(t: Any, raw: bytes, **options: Any) -> Any:
     return t.load(io.BytesIO(raw), **options)
 
 
@@ -172,21 +172,21 @@ def without_identifier(raw: bytes) -> bytes:
 
 @pytest.mark.parametrize("case", OBJECTS)
 def test_file_is_the_one_that_pytorch_writes(case: str) -> None:
-    mine, theirs = (saved(t, OBJECTS[case](t)) for t in (pygrad, torch))
+    mine, theirs = (save(t, OBJECTS[case](t)) for t in (pygrad, torch))
     assert without_identifier(mine) == without_identifier(theirs)
 
 
-def described(value: Any) -> Any:
+def describe(value: Any) -> Any:
     """What there is to an object, tensors with their places in memory."""
     if isinstance(value, (torch.Tensor, pygrad.Tensor)):
         layout = tuple(value.shape), value.stride(), value.storage_offset(), str(value.dtype)
         marks = value.requires_grad, value.is_conj(), value.is_neg(), type(value).__name__
         elements = "none" if value.is_meta else str(value.detach().tolist())
-        return layout, marks, elements, described(vars(value))
+        return layout, marks, elements, describe(vars(value))
     if isinstance(value, dict):
-        return type(value).__name__, [(described(k), described(v)) for k, v in value.items()]
+        return type(value).__name__, [(describe(k), describe(v)) for k, v in value.items()]
     if isinstance(value, (list, tuple)):
-        return type(value).__name__, [described(each) for each in value]
+        return type(value).__name__, [describe(each) for each in value]
     return str(value)
 
 
@@ -197,8 +197,8 @@ def test_object_is_read_as_it_was_written(case: str, form: str, way: str) -> Non
     if form != "zip" and case in ("all_types", "empty_and_bare_storages"):
         pytest.skip("PyTorch does not read its own files of that form")
     writer, reader = WAYS[way]
-    raw = saved(writer, OBJECTS[case](writer), **FORMS[form])
-    assert described(loaded(reader, raw)) == described(loaded(writer, raw))
+    raw = save(writer, OBJECTS[case](writer), **FORMS[form])
+    assert describe(load(reader, raw)) == describe(load(writer, raw))
 
 
 def geometries(t: Any) -> dict[str, Any]:
@@ -230,13 +230,13 @@ def geometries(t: Any) -> dict[str, Any]:
 def test_plain_pickles_keep_what_those_of_pytorch_keep(case: str, protocol: int) -> None:
     def again(t: Any) -> Any:
         found = pickle.loads(pickle.dumps(geometries(t)[case], protocol))
-        (shape, strides, _, kind), *rest = described(found)
+        (shape, strides, _, kind), *rest = describe(found)
         return shape, strides, kind, rest  # an offset is that of the elements that were pickled
 
     assert again(pygrad) == again(torch)
 
 
-def held(t: Any) -> dict[str, Any]:
+def make_objects(t: Any) -> dict[str, Any]:
     """Objects that PyTorch's files may hold besides plain tensors."""
     nested, x = t.nested, t.arange(6.0).reshape(2, 3)
     parts = [t.ones(2, 3), t.zeros(4, 3)]
@@ -288,11 +288,11 @@ def held(t: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("case", held(pygrad))
+@pytest.mark.parametrize("case", make_objects(pygrad))
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_what_pytorch_s_files_hold_is_read(case: str, weights_only: bool) -> None:
     """pygrad reads the file as PyTorch does, or refuses it as PyTorch does."""
-    raw = saved(torch, held(torch)[case])
+    raw = save(torch, make_objects(torch)[case])
 
     def read(t: Any) -> Any:
         try:
@@ -313,7 +313,7 @@ def test_each_float_of_8_bits_is_read(
 ) -> None:
     dtype = getattr(torch, f"float8_{kind}")
     x = torch.arange(256, dtype=torch.uint8).view(dtype).view(16, 16)
-    raw = saved(torch, {"x": x, "view": x.t(), "dtype": dtype})
+    raw = save(torch, {"x": x, "view": x.t(), "dtype": dtype})
     monkeypatch.setattr(pygrad.utils.serialization.config.load, "float8", "float32")
     found = pygrad.load(io.BytesIO(raw), weights_only=weights_only)
     for mine, theirs in ((found["x"], x), (found["view"], x.t())):
@@ -330,7 +330,7 @@ def test_each_float_of_8_bits_is_read(
 @both_ways
 def test_storages_are_shared_when_read(way: str) -> None:
     writer, reader = WAYS[way]
-    first, second, *_ = loaded(reader, saved(writer, views(writer)))
+    first, second, *_ = load(reader, save(writer, views(writer)))
     first[1, 2] = -1
     assert second[2, 1] == -1
 
@@ -338,15 +338,15 @@ def test_storages_are_shared_when_read(way: str) -> None:
 @both_ways
 @pytest.mark.parametrize("form", FORMS)
 def test_sparse_tensors_go_to_the_other_library(form: str, way: str) -> None:
-    def made(t: Any) -> list[Any]:
+    def make(t: Any) -> list[Any]:
         x = t.tensor([[0.0, 1.0, 0.0, 2.0], [0.0, 0.0, 3.0, 0.0]])
         twice = t.sparse_coo_tensor([[1, 1]], [1.0, 2.0], (3,))
         compressed = [x.to_sparse_csr(), x.to_sparse_csc(), x.to_sparse_bsr((1, 2))]
         return [x.to_sparse(), x.to_sparse(1), twice, *compressed, x.to_sparse_bsc((1, 2))]
 
     writer, reader = WAYS[way]
-    found = loaded(reader, saved(writer, made(writer), **FORMS[form]))
-    for mine, theirs in zip(found, made(writer), strict=True):
+    found = load(reader, save(writer, make(writer), **FORMS[form]))
+    for mine, theirs in zip(found, make(writer), strict=True):
         assert str(mine.layout) == str(theirs.layout)
         assert mine.to_dense().tolist() == theirs.to_dense().tolist()
         if str(mine.layout) == "torch.sparse_coo":
@@ -361,16 +361,16 @@ FUNCTIONS += "nn.functional.gelu nn.functional.linear nn.functional.scaled_dot_p
 @pytest.mark.parametrize("path", FUNCTIONS.split())
 def test_function_goes_to_the_other_library(path: str, way: str) -> None:
     writer, reader = WAYS[way]
-    raw = saved(writer, {"function": operator.attrgetter(path)(writer)})
-    found = loaded(reader, raw, weights_only=False)["function"]
+    raw = save(writer, {"function": operator.attrgetter(path)(writer)})
+    found = load(reader, raw, weights_only=False)["function"]
     assert found == operator.attrgetter(path)(reader)
 
 
 @both_ways
 def test_results_with_names_go_to_the_other_library(way: str) -> None:
     writer, reader = WAYS[way]
-    raw = saved(writer, writer.tensor([[1.0, 3.0]]).max(1))
-    found = loaded(reader, raw, weights_only=False)
+    raw = save(writer, writer.tensor([[1.0, 3.0]]).max(1))
+    found = load(reader, raw, weights_only=False)
     assert isinstance(found, reader.return_types.max)
     assert found.indices.tolist() == [1]
 
@@ -379,7 +379,7 @@ def test_results_with_names_go_to_the_other_library(way: str) -> None:
 def test_spectral_norm_goes_to_the_other_library(way: str) -> None:
     writer, reader = WAYS[way]
     layer = writer.nn.utils.spectral_norm(writer.nn.Linear(2, 3))
-    found = loaded(reader, saved(writer, layer), weights_only=False)
+    found = load(reader, save(writer, layer), weights_only=False)
     x = [[1.0, 2.0]]
     for each in (found, layer):
         each.eval()
@@ -406,7 +406,7 @@ def test_state_with_one_vector_of_spectral_norm_is_read_as_by_pytorch() -> None:
 
 
 def test_version_of_pytorch_is_read() -> None:
-    found = loaded(pygrad, saved(torch, {"version": torch.__version__}), weights_only=False)
+    found = load(pygrad, save(torch, {"version": torch.__version__}), weights_only=False)
     assert found["version"] == str(torch.__version__)
     assert found["version"] >= (2, 13)
 
@@ -444,7 +444,7 @@ def optimizer_of(t: Any, model: Any, kind: str) -> Any:
     return getattr(t.optim, kind)(model.parameters(), **options)
 
 
-def resumed(t: Any, state: Any, kind: str) -> Any:
+def resume(t: Any, state: Any, kind: str) -> Any:
     model = to_train(t)
     model.load_state_dict(state["model"])
     optimizer = optimizer_of(t, model, kind)
@@ -465,7 +465,7 @@ def test_training_goes_on_in_the_other_library_and_comes_back(
     for previous, t in ((here, there), (there, here)):
         previous.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
         before = {k: v.tolist() for k, v in model.state_dict().items()}
-        model, optimizer = resumed(t, t.load(path), kind)
+        model, optimizer = resume(t, t.load(path), kind)
         assert {k: v.tolist() for k, v in model.state_dict().items()} == before
         train(t, model, optimizer, 3)
     alone = to_train(here)
@@ -525,7 +525,7 @@ NOT_MADE = {
 }
 
 
-def made(t: Any, kind: str) -> Any:
+def make(t: Any, kind: str) -> Any:
     cls = getattr(t.nn, kind)
     for arguments in (ARGUMENTS.get(kind, ()), (2,)):
         try:
@@ -550,12 +550,12 @@ KINDS = sorted(
 @pytest.mark.parametrize("kind", KINDS)
 def test_whole_module_goes_to_the_other_library(kind: str, way: str) -> None:
     writer, reader = WAYS[way]
-    module = made(writer, kind)
-    found = loaded(reader, saved(writer, module), weights_only=False)
+    module = make(writer, kind)
+    found = load(reader, save(writer, module), weights_only=False)
     assert type(found) is getattr(reader.nn, kind)
     assert str(found) == str(module)
     if "Lazy" not in kind:
-        assert described(found.state_dict()) == described(module.state_dict())
+        assert describe(found.state_dict()) == describe(module.state_dict())
 
 
 RUN: dict[str, Callable[[Any], Any]] = {
@@ -583,7 +583,7 @@ def test_whole_module_runs_in_the_other_library(case: str, way: str) -> None:
     writer, reader = WAYS[way]
     module, _ = RUN[case](writer)
     _, given = RUN[case](reader)
-    found = loaded(reader, saved(writer, module.eval()), weights_only=False)
+    found = load(reader, save(writer, module.eval()), weights_only=False)
     if given is None:  # nothing to compare before a first call draws weights
         if case == "LazyLinear":
             assert found(reader.ones(2, 5)).shape == (2, 3)
@@ -593,17 +593,17 @@ def test_whole_module_runs_in_the_other_library(case: str, way: str) -> None:
         for out in (found(given), module(RUN[case](writer)[1]))
     )
     np.testing.assert_allclose(mine[0].detach().numpy(), theirs[0].detach().numpy(), 1e-5, 1e-6)
-    again = loaded(writer, saved(reader, found), weights_only=False)
-    assert described(again.state_dict()) == described(module.state_dict())
+    again = load(writer, save(reader, found), weights_only=False)
+    assert describe(again.state_dict()) == describe(module.state_dict())
 
 
 @both_ways
 def test_allowed_module_goes_to_the_other_library(way: str) -> None:
     writer, reader = WAYS[way]
-    raw = saved(writer, model_of(writer))
+    raw = save(writer, model_of(writer))
     nn = reader.nn
     with reader.serialization.safe_globals([nn.Sequential, nn.Linear, nn.BatchNorm1d, nn.Tanh]):
-        assert str(loaded(reader, raw)) == str(model_of(writer))
+        assert str(load(reader, raw)) == str(model_of(writer))
 
 
 PACKAGES = (
@@ -614,7 +614,7 @@ PACKAGES = (
 MADE_IN_C = {"DeviceType", "ProfilerActivity", "SavedTensor"}
 
 
-def named(package: str) -> list[tuple[str, Any, Any]]:
+def classes_of(package: str) -> list[tuple[str, Any, Any]]:
     """The classes of a package that both libraries have, by their names there."""
     modules: list[ModuleType] = [
         __import__(f"{root}.{package}", fromlist=["_"]) for root in ("torch", "pygrad")
@@ -632,7 +632,7 @@ def named(package: str) -> list[tuple[str, Any, Any]]:
 def test_classes_have_the_names_that_pytorch_gives_them(package: str) -> None:
     wrong = {
         name_: (found, (theirs.__module__, theirs.__qualname__))
-        for name_, theirs, mine in named(package)
+        for name_, theirs, mine in classes_of(package)
         if (found := torch_name(mine)) != (theirs.__module__, theirs.__qualname__)
     }
     assert wrong == {}
@@ -640,8 +640,8 @@ def test_classes_have_the_names_that_pytorch_gives_them(package: str) -> None:
 
 # ------------------------------------------------------------------ the same errors
 
-GOOD = saved(torch, {"x": torch.arange(4.0)})
-OLD = saved(torch, {"x": torch.arange(4.0)}, **FORMS["before 1.6"])
+GOOD = save(torch, {"x": torch.arange(4.0)})
+OLD = save(torch, {"x": torch.arange(4.0)}, **FORMS["before 1.6"])
 DATA = {"data/0": bytes(16)}
 
 
@@ -692,7 +692,7 @@ FILES: dict[str, bytes] = {
 @pytest.mark.parametrize("case", FILES)
 def test_file_gives_what_it_gives_pytorch(case: str) -> None:
     mine, theirs = (
-        result_or_error(lambda t=t: described(loaded(t, FILES[case]))) for t in (pygrad, torch)
+        result_or_error(lambda t=t: describe(load(t, FILES[case]))) for t in (pygrad, torch)
     )
     if case in ("a file that is empty", "an older file without a pickle"):
         mine, theirs = (found.partition(":")[0] for found in (mine, theirs))
@@ -713,8 +713,8 @@ CALLS: dict[str, Callable[[Any, str], Any]] = {
     "by a function of None": lambda t, path: t.load(path, map_location=lambda *_: None),
     "by a function of 5": lambda t, path: t.load(path, map_location=lambda *_: 5),
     "mapped": lambda t, path: t.load(path, mmap=True),
-    "mapped without a path": lambda t, path: loaded(t, GOOD, mmap=True),
-    "mapped of the older form": lambda t, path: loaded(t, OLD, mmap=True),
+    "mapped without a path": lambda t, path: load(t, GOOD, mmap=True),
+    "mapped of the older form": lambda t, path: load(t, OLD, mmap=True),
     "by pickle": lambda t, path: t.load(path, pickle_module=pickle),
     "by pickle, safely": lambda t, path: t.load(path, pickle_module=pickle, weights_only=True),
     "with another argument": lambda t, path: t.load(path, foo=1),
@@ -723,9 +723,9 @@ CALLS: dict[str, Callable[[Any, str], Any]] = {
     "of no file": lambda t, path: t.load("/nowhere/at/all"),
     "to a number": lambda t, path: t.save(1, 3),
     "to no folder": lambda t, path: t.save(1, "/nowhere/at/all"),
-    "of one storage as two types": lambda t, path: saved(t, [x := t.ones(2), x.view(t.int32)]),
+    "of one storage as two types": lambda t, path: save(t, [x := t.ones(2), x.view(t.int32)]),
     "unsafe names": lambda t, path: t.serialization.get_unsafe_globals_in_checkpoint(
-        io.BytesIO(saved(t, t.nn.Linear(1, 1)))
+        io.BytesIO(save(t, t.nn.Linear(1, 1)))
     ),
     "unsafe names of weights": lambda t, path: t.serialization.get_unsafe_globals_in_checkpoint(
         path
@@ -747,7 +747,7 @@ CALLS: dict[str, Callable[[Any, str], Any]] = {
 
 def with_safe(t: Any, pair: Any, path: str) -> Any:
     with t.serialization.safe_globals([pair]):
-        return loaded(t, FILES["a class of a program"])
+        return load(t, FILES["a class of a program"])
 
 
 @pytest.mark.parametrize("case", CALLS)
@@ -755,7 +755,7 @@ def test_call_gives_what_it_gives_in_pytorch(case: str, tmp_path: Path) -> None:
     path = os.fspath(tmp_path / "x.pt")
     Path(path).write_bytes(GOOD)
     mine, theirs = (
-        result_or_error(lambda t=t: described(CALLS[case](t, path))) for t in (pygrad, torch)
+        result_or_error(lambda t=t: describe(CALLS[case](t, path))) for t in (pygrad, torch)
     )
     assert (
         mine.split("Unpickler.__init__()")[-1] == theirs.split("Unpickler.__init__()")[-1]
@@ -769,7 +769,7 @@ def test_argument_for_pickle_warns_as_in_pytorch(given: Any) -> None:
     for t in (torch, pygrad):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            result_or_error(lambda t=t: loaded(t, GOOD, **given))
+            result_or_error(lambda t=t: load(t, GOOD, **given))
         messages = [str(w.message) for w in caught if "TypedStorage" not in str(w.message)]
         assert messages == ["pickle_load_args only works if `weights_only=False`."]
 
@@ -794,5 +794,5 @@ def test_every_name_of_the_module_is_there() -> None:
 
 
 def test_files_for_archives_are_made_by_hand() -> None:
-    assert loaded(torch, archive({"data.pkl": b"\x80\x02K\x07.", "version": b"3\n"})) == 7
+    assert load(torch, archive({"data.pkl": b"\x80\x02K\x07.", "version": b"3\n"})) == 7
     assert numbers(1)[1:] == number(1) + b"t"

@@ -20,11 +20,11 @@ def causal(b: Any, h: Any, q: Any, kv: Any) -> Any:
     return q >= kv
 
 
-def near(b: Any, h: Any, q: Any, kv: Any) -> Any:
+def is_near(b: Any, h: Any, q: Any, kv: Any) -> Any:
     return (q - kv).abs() <= h + 1
 
 
-@pytest.mark.parametrize("mask", [causal, near], ids=["causal", "near"])
+@pytest.mark.parametrize("mask", [causal, is_near], ids=["causal", "near"])
 @pytest.mark.parametrize("sizes", [(8, 8, 2), (5, 7, 4), (6, 4, (2, 4))], ids=str)
 def test_block_masks(mask: Any, sizes: Any) -> None:
     queries, keys, block = sizes
@@ -59,8 +59,8 @@ def test_masks_of_masks() -> None:
     def script(t: Any) -> Any:
         f = flexible(t)
         return (
-            f.create_mask(f.or_masks(causal, near), 1, 2, 4, 4, device="cpu"),
-            f.create_mask(f.and_masks(causal, near), 1, 2, 4, 4, device="cpu"),
+            f.create_mask(f.or_masks(causal, is_near), 1, 2, 4, 4, device="cpu"),
+            f.create_mask(f.and_masks(causal, is_near), 1, 2, 4, 4, device="cpu"),
             f.create_mask(f.noop_mask, None, None, 2, 3, device="cpu").expand(1, 1, 2, 3),
             f.create_mask(
                 lambda s, b, h, q, kv: t.where(q >= kv, s, -math.inf), 1, 1, 3, 3, device="cpu"

@@ -156,7 +156,7 @@ def test_lists_by_dtype() -> None:
         group = utils._group_tensors_by_device_and_dtype
         a, b, step = t.ones(1), t.ones(1, dtype=t.int64), t.tensor(1.0)
 
-        def shown(*given: Any) -> Any:
+        def group_names(*given: Any) -> Any:
             groups = group(*given)
             return sorted(
                 (str(device), str(dtype).rpartition(".")[2], str(found))
@@ -164,8 +164,8 @@ def test_lists_by_dtype() -> None:
             )
 
         return (
-            shown([[a, b, a], []], True),
-            shown([[a, b], [None, b], [step, step]]),
+            group_names([[a, b, a], []], True),
+            group_names([[a, b], [None, b], [step, step]]),
             [
                 result_or_error(lambda g=g: group(g))
                 for g in ([], [[]], [[a, b], [a]], [[a, b], [b, a]])

@@ -54,7 +54,7 @@ def function(entry: Entry, library: Any) -> Any:
     return found
 
 
-def compared(entry: Entry) -> bool:
+def is_compared(entry: Entry) -> bool:
     known = function(entry, torch) is not None and entry.name not in UNINITIALISED
     return known and entry.id not in OTHERWISE_IN_PYTORCH
 
@@ -102,12 +102,12 @@ def assert_same_tangents(entry: Entry, sample: Call, inplace: bool) -> None:
         assert_same_outcome(mine, theirs, rtol=1e-6, atol=1e-8)
 
 
-@sweep_entries(compared)
+@sweep_entries(is_compared)
 def test_tangents(entry: Entry, sample: Call) -> None:
     assert_same_tangents(entry, sample, False)
 
 
-@sweep_entries(lambda entry: compared(entry) and "inplace" in entry.words)
+@sweep_entries(lambda entry: is_compared(entry) and "inplace" in entry.words)
 def test_tangents_in_place(entry: Entry, sample: Call) -> None:
     assert_same_tangents(entry, sample, True)
 
@@ -123,7 +123,7 @@ def halves(fw: Any, *tensors: Any) -> list[Any]:
     return [part for tensor in tensors for part in fw.unpack_dual(tensor)]
 
 
-def refused(body: Callable[[], Any]) -> str:
+def error_of(body: Callable[[], Any]) -> str:
     """The type and the first line of what a call raises."""
     try:
         return f"fine: {body()}"
@@ -134,11 +134,11 @@ def refused(body: Callable[[], Any]) -> str:
 @script
 def levels(t: Any, fw: Any) -> Any:
     x, v = numbers(t)
-    said = [refused(lambda: fw.make_dual(x, v)), fw.unpack_dual(x).tangent]
-    said += [refused(lambda: fw.make_dual(x, v, level=0)), fw.unpack_dual(x, level=0).tangent]
-    said += [refused(fw.exit_dual_level), refused(lambda: fw.exit_dual_level(level=3))]
-    said += [fw.enter_dual_level(), refused(fw.enter_dual_level)]
-    said += [refused(lambda: fw.exit_dual_level(level=1)), fw.exit_dual_level()]
+    said = [error_of(lambda: fw.make_dual(x, v)), fw.unpack_dual(x).tangent]
+    said += [error_of(lambda: fw.make_dual(x, v, level=0)), fw.unpack_dual(x, level=0).tangent]
+    said += [error_of(fw.exit_dual_level), error_of(lambda: fw.exit_dual_level(level=3))]
+    said += [fw.enter_dual_level(), error_of(fw.enter_dual_level)]
+    said += [error_of(lambda: fw.exit_dual_level(level=1)), fw.exit_dual_level()]
     with fw.dual_level() as level:
         dual = fw.make_dual(x, v)
         said += [level, fw.unpack_dual(dual).tangent, fw.unpack_dual(dual, level=1).tangent]
@@ -172,7 +172,7 @@ def what_cannot_be_dual(t: Any, fw: Any) -> Any:
     with fw.dual_level():
         d = fw.make_dual(x, v)
         return [
-            refused(lambda a=a, b=b: fw.make_dual(a, b))
+            error_of(lambda a=a, b=b: fw.make_dual(a, b))
             for a, b in [
                 (x, t.ones(2)),
                 (x, t.ones(1)),
@@ -183,7 +183,7 @@ def what_cannot_be_dual(t: Any, fw: Any) -> Any:
                 (x, None),
                 (1.0, v),
             ]
-        ] + [refused(lambda: fw.make_dual(x, v, level=1))]
+        ] + [error_of(lambda: fw.make_dual(x, v, level=1))]
 
 
 @script
@@ -209,7 +209,7 @@ def layouts_of_tangents(t: Any, fw: Any) -> Any:
         part = fw.unpack_dual(fw.make_dual(t.arange(5.0)[1:4], v)).tangent
         said = [turned.stride(), part, part is v, part.storage_offset()]
         expanded = x.expand(2, 3)
-        said.append(refused(lambda: fw.make_dual(expanded, t.ones(2, 3))))
+        said.append(error_of(lambda: fw.make_dual(expanded, t.ones(2, 3))))
         same = v.expand(2, 3)
         return [*said, fw.unpack_dual(fw.make_dual(expanded, same)).tangent]
 
@@ -239,8 +239,8 @@ def batches_of_tangents(t: Any, fw: Any) -> Any:
 
     said: list[Any] = [mapped(lambda way, w=write: push(w, way))(ways.clone()) for write in writes]
     base = t.zeros(4)
-    said.append(refused(lambda: mapped(base.mul_)(ways)).split(":")[0])
-    return [*said, refused(lambda: t.vmap(lambda v: v.as_strided((5,), (1,), 0))(ways)), base]
+    said.append(error_of(lambda: mapped(base.mul_)(ways)).split(":")[0])
+    return [*said, error_of(lambda: t.vmap(lambda v: v.as_strided((5,), (1,), 0))(ways)), base]
 
 
 @script
@@ -279,11 +279,11 @@ def out_is_refused(t: Any, fw: Any) -> Any:
     with fw.dual_level():
         d = fw.make_dual(x, v)
         return [
-            refused(lambda: t.add(d, 1, out=t.empty(3))),
-            refused(lambda: t.sin(d, out=t.empty(3))),
-            refused(lambda: t.max(d, 0, out=(t.empty(()), t.empty((), dtype=t.int64)))),
-            refused(lambda: t.add(x, 1, out=fw.make_dual(x.clone(), v))),
-            refused(lambda: t.add(x, 1, out=t.empty(3))),
+            error_of(lambda: t.add(d, 1, out=t.empty(3))),
+            error_of(lambda: t.sin(d, out=t.empty(3))),
+            error_of(lambda: t.max(d, 0, out=(t.empty(()), t.empty((), dtype=t.int64)))),
+            error_of(lambda: t.add(x, 1, out=fw.make_dual(x.clone(), v))),
+            error_of(lambda: t.add(x, 1, out=t.empty(3))),
         ]
 
 
@@ -322,7 +322,7 @@ def duals_written_into_plain_tensors(t: Any, fw: Any) -> Any:
         e[1:].mul_(d[1:])
         f.index_put_((t.tensor([0, 2]),), d[:2], accumulate=True)
         whole = t.ones(3, dtype=t.int64)
-        return [*halves(fw, a, b, c, before, e, f), refused(lambda: whole.add_(d))]
+        return [*halves(fw, a, b, c, before, e, f), error_of(lambda: whole.add_(d))]
 
 
 @script
@@ -368,7 +368,7 @@ def writes_reach_the_users_tangent(t: Any, fw: Any) -> Any:
     with fw.dual_level():
         fw.make_dual(x, v).mul_(3)
         leaf = t.ones(3, requires_grad=True)
-        return [x, v, refused(lambda: fw.make_dual(t.ones(3), leaf).mul_(2))]
+        return [x, v, error_of(lambda: fw.make_dual(t.ones(3), leaf).mul_(2))]
 
 
 @script
@@ -377,7 +377,7 @@ def leaf_written_in_place(t: Any, fw: Any) -> Any:
     with fw.dual_level():
         d = fw.make_dual(x, v)
         leaf = t.ones(3, requires_grad=True)
-        said = [refused(lambda: leaf.mul_(d)), refused(lambda: leaf[0].mul_(d[0]))]
+        said = [error_of(lambda: leaf.mul_(d)), error_of(lambda: leaf[0].mul_(d[0]))]
         with t.no_grad():
             leaf.mul_(d)
         return [*said, leaf, fw.unpack_dual(leaf).tangent]
@@ -510,7 +510,7 @@ def custom_jvp_in_place(t: Any, fw: Any) -> Any:
     with fw.dual_level():
         for jvp in (lambda ctx, ta: ta.mul_(2), lambda ctx, ta: ta * 2):
             d = fw.make_dual(x.clone(), v.clone())
-            said.append(refused(lambda jvp=jvp, d=d: custom(t, forward, jvp).apply(d) is d))
+            said.append(error_of(lambda jvp=jvp, d=d: custom(t, forward, jvp).apply(d) is d))
             said += halves(fw, d)
     return said
 
@@ -542,7 +542,7 @@ def custom_jvp_that_is_wrong(t: Any, fw: Any) -> Any:
     ]
     with fw.dual_level():
         return [
-            refused(
+            error_of(
                 lambda f=f, j=j: fw.unpack_dual(custom(t, f, j).apply(fw.make_dual(x, v))).tangent
             )
             for f, j in pairs
@@ -567,7 +567,7 @@ def custom_jvp_of_views(t: Any, fw: Any) -> Any:
     ]
     with fw.dual_level():
         return [
-            refused(lambda m=m, j=j: fw.unpack_dual(custom(t, part, j).apply(m())).tangent)
+            error_of(lambda m=m, j=j: fw.unpack_dual(custom(t, part, j).apply(m())).tangent)
             for m in makers
             for j in jvps
         ]
@@ -647,9 +647,9 @@ def dual_tensors_keep_their_size(t: Any, fw: Any) -> Any:
     x, v = numbers(t)
     with fw.dual_level():
         d = fw.make_dual(x, v)
-        said = [refused(lambda y=y: y.resize_(2)) for y in (d, d[:], d * 2, d.detach())]
-        said += [refused(lambda: d.resize_as_(x)), fw.unpack_dual(d).primal._base is x]
-    return [*said, refused(lambda: d.resize_(3))]
+        said = [error_of(lambda y=y: y.resize_(2)) for y in (d, d[:], d * 2, d.detach())]
+        said += [error_of(lambda: d.resize_as_(x)), fw.unpack_dual(d).primal._base is x]
+    return [*said, error_of(lambda: d.resize_(3))]
 
 
 @script
@@ -657,10 +657,10 @@ def the_level_that_is_entered(t: Any, fw: Any) -> Any:
     seen = [fw._current_level]
     with fw.dual_level():
         seen.append(fw._current_level)
-    return [*seen, fw._current_level, refused(lambda: fw._no_such_name)]
+    return [*seen, fw._current_level, error_of(lambda: fw._no_such_name)]
 
 
-def squared(t: Any) -> Any:
+def square(t: Any) -> Any:
     """A Function that saves an input."""
 
     def forward(ctx: Any, a: Any) -> Any:
@@ -725,7 +725,7 @@ def forward_over_the_backward_of_custom_functions(t: Any, fw: Any) -> Any:
     leaf = x.clone().requires_grad_()
     found: list[Any] = []
     with fw.dual_level():
-        for make in (squared, exponential, doubled_in_place, two_outputs):
+        for make in (square, exponential, doubled_in_place, two_outputs):
             for create_graph in (False, True):
                 outputs = make(t).apply(fw.make_dual(leaf, v) * 1)
                 total = sum((y * (k + 1)).sum() for k, y in enumerate(parts([outputs])))
@@ -762,15 +762,15 @@ def second_derivatives_of_custom_functions(t: Any, fw: Any) -> Any:
             b, a = ctx.saved_tensors
             return ta * b + a * tb
 
-    def cubed(a: Any) -> Any:
+    def cube(a: Any) -> Any:
         return Product.apply(Product.apply(a, a), a).sum()
 
     functional = t.autograd.functional
     return [
-        t.func.hessian(cubed)(x),
-        t.func.jacfwd(t.func.grad(cubed))(x),
-        functional.hessian(cubed, x, vectorize=True, outer_jacobian_strategy="forward-mode"),
-        functional.jacobian(squared(t).apply, x, vectorize=True, strategy="forward-mode"),
+        t.func.hessian(cube)(x),
+        t.func.jacfwd(t.func.grad(cube))(x),
+        functional.hessian(cube, x, vectorize=True, outer_jacobian_strategy="forward-mode"),
+        functional.jacobian(square(t).apply, x, vectorize=True, strategy="forward-mode"),
         functional.jacobian(exponential(t).apply, x, vectorize=True),
     ]
 

@@ -25,11 +25,11 @@ def plain(value: Any) -> Any:
     return value
 
 
-def doubled(ctx: Any, x: Any, *_: Any) -> Any:
+def double(ctx: Any, x: Any, *_: Any) -> Any:
     return x * 2
 
 
-def given(result: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+def returning(result: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     """A script whose backward returns `result(torch, gradient)` for the arguments x, 2, z."""
 
     def run(t: Any) -> Any:
@@ -63,7 +63,7 @@ GRADIENTS: dict[str, Callable[[Any, Any], Any]] = {
     "summed": lambda t, g: (t.ones(3, 2, dtype=t.float64), None, None),
 }
 for _name, _result in GRADIENTS.items():
-    SCRIPTS[f"gradients_{_name}"] = given(_result)
+    SCRIPTS[f"gradients_{_name}"] = returning(_result)
 
 
 @script
@@ -114,7 +114,7 @@ def double_backward(t: Any) -> Any:
 @script
 def node(t: Any) -> Any:
     x = leaf(t, 1.0)
-    y = make(t, doubled, lambda ctx, g: g * 2).apply(x, 3, x * 1)
+    y = make(t, double, lambda ctx, g: g * 2).apply(x, 3, x * 1)
     fn = y.grad_fn
     return (
         fn.name(),
@@ -137,7 +137,7 @@ def node(t: Any) -> Any:
 @script
 def node_outlives_its_output(t: Any) -> Any:
     x = leaf(t, 1.0)
-    y = make(t, doubled).apply(x)
+    y = make(t, double).apply(x)
     fn = y.grad_fn
     del y
     return fn.name(), fn.next_functions[0][0].variable is x, fn.saved_tensors
@@ -267,7 +267,7 @@ def save_twice(t: Any) -> Any:
     return t.autograd.grad(y.sum(), x)
 
 
-def freed(name: str, save: bool, access: Callable[[Any], Any]) -> None:
+def add_freed(name: str, save: bool, access: Callable[[Any], Any]) -> None:
     def run(t: Any) -> Any:
         def forward(ctx: Any, a: Any) -> Any:
             if save:
@@ -286,21 +286,21 @@ def freed(name: str, save: bool, access: Callable[[Any], Any]) -> None:
     SCRIPTS[name] = run
 
 
-freed("freed_saved_tensors", True, lambda ctx: ctx.saved_tensors)
-freed("freed_saved_variables", True, lambda ctx: ctx.saved_variables)
-freed("freed_without_any", False, lambda ctx: ctx.saved_tensors)
-freed("freed_but_not_looked_at", True, lambda ctx: None)
+add_freed("freed_saved_tensors", True, lambda ctx: ctx.saved_tensors)
+add_freed("freed_saved_variables", True, lambda ctx: ctx.saved_variables)
+add_freed("freed_without_any", False, lambda ctx: ctx.saved_tensors)
+add_freed("freed_but_not_looked_at", True, lambda ctx: None)
 
 
 @script
 def saved_of_a_freed_node(t: Any) -> Any:
     x = leaf(t, 2.0)
-    y = make(t, doubled, lambda ctx, g: g).apply(x)
+    y = make(t, double, lambda ctx, g: g).apply(x)
     y.sum().backward()
     return y.grad_fn.saved_tensors
 
 
-def marked(name: str, forward: Callable[[Any, Any], Any], is_leaf: bool = False) -> None:
+def add_marked(name: str, forward: Callable[[Any, Any], Any], is_leaf: bool = False) -> None:
     def run(t: Any) -> Any:
         x = leaf(t, 1.0, 2.0)
         b = x if is_leaf else x * 1
@@ -312,21 +312,21 @@ def marked(name: str, forward: Callable[[Any, Any], Any], is_leaf: bool = False)
     SCRIPTS[name] = run
 
 
-marked("dirty", lambda ctx, x: (ctx.mark_dirty(x), x.add_(1))[1])
-marked("dirty_of_two", lambda ctx, x: (ctx.mark_dirty(x), x.add_(1), x * 2)[1:])
-marked("dirty_second", lambda ctx, x: (ctx.mark_dirty(x), x * 2, x.add_(1))[1:])
-marked("dirty_leaf", lambda ctx, x: (ctx.mark_dirty(x), x.add_(1))[1], True)
-marked("dirty_leaf_not_written", lambda ctx, x: (ctx.mark_dirty(x), x)[1], True)
-marked("dirty_not_returned", lambda ctx, x: (ctx.mark_dirty(x), x.add_(1) * 2)[1])
-marked("dirty_no_input", lambda ctx, x: (z := x * 1, ctx.mark_dirty(z), z)[2])
-marked("dirty_number", lambda ctx, x: (ctx.mark_dirty(3), x * 1)[1])
-marked("constant_number", lambda ctx, x: (ctx.mark_non_differentiable(3), x * 1)[1])
-marked("constant_not_returned", lambda ctx, x: (ctx.mark_non_differentiable(x * 1), x * 2)[1])
-marked("to_save_no_tuple", lambda ctx, x: (setattr(ctx, "to_save", 3), x * 1)[1])
-marked("dirty_no_tuple", lambda ctx, x: (setattr(ctx, "dirty_tensors", 3), x * 1)[1])
-marked("materialize_no_bool", lambda ctx, x: (ctx.set_materialize_grads(3), x * 1)[1])
-marked("materialize_none", lambda ctx, x: (ctx.set_materialize_grads(None), x * 1)[1])
-marked("no_static_method", lambda self, x: x * 1)
+add_marked("dirty", lambda ctx, x: (ctx.mark_dirty(x), x.add_(1))[1])
+add_marked("dirty_of_two", lambda ctx, x: (ctx.mark_dirty(x), x.add_(1), x * 2)[1:])
+add_marked("dirty_second", lambda ctx, x: (ctx.mark_dirty(x), x * 2, x.add_(1))[1:])
+add_marked("dirty_leaf", lambda ctx, x: (ctx.mark_dirty(x), x.add_(1))[1], True)
+add_marked("dirty_leaf_not_written", lambda ctx, x: (ctx.mark_dirty(x), x)[1], True)
+add_marked("dirty_not_returned", lambda ctx, x: (ctx.mark_dirty(x), x.add_(1) * 2)[1])
+add_marked("dirty_no_input", lambda ctx, x: (z := x * 1, ctx.mark_dirty(z), z)[2])
+add_marked("dirty_number", lambda ctx, x: (ctx.mark_dirty(3), x * 1)[1])
+add_marked("constant_number", lambda ctx, x: (ctx.mark_non_differentiable(3), x * 1)[1])
+add_marked("constant_not_returned", lambda ctx, x: (ctx.mark_non_differentiable(x * 1), x * 2)[1])
+add_marked("to_save_no_tuple", lambda ctx, x: (setattr(ctx, "to_save", 3), x * 1)[1])
+add_marked("dirty_no_tuple", lambda ctx, x: (setattr(ctx, "dirty_tensors", 3), x * 1)[1])
+add_marked("materialize_no_bool", lambda ctx, x: (ctx.set_materialize_grads(3), x * 1)[1])
+add_marked("materialize_none", lambda ctx, x: (ctx.set_materialize_grads(None), x * 1)[1])
+add_marked("no_static_method", lambda self, x: x * 1)
 
 
 @script
@@ -544,7 +544,7 @@ def too_many_arguments_with_setup(t: Any) -> Any:
 
 @script
 def too_few_arguments(t: Any) -> Any:
-    make(t, doubled).apply()
+    make(t, double).apply()
 
 
 @script
@@ -572,15 +572,15 @@ def kinds(name: str, call: Callable[[Any], Any]) -> None:
     SCRIPTS[name] = call
 
 
-kinds("no_backward", lambda t: make(t, doubled).apply(leaf(t, 1.0)).sum().backward())
+kinds("no_backward", lambda t: make(t, double).apply(leaf(t, 1.0)).sum().backward())
 kinds(
     "backward_and_vjp",
-    lambda t: make(t, doubled, lambda c, g: g, vjp=lambda c, g: g).apply(leaf(t, 1.0)).backward(),
+    lambda t: make(t, double, lambda c, g: g, vjp=lambda c, g: g).apply(leaf(t, 1.0)).backward(),
 )
 kinds("no_forward", lambda t: type("N", (t.autograd.Function,), {}).apply(leaf(t, 1.0)))
-kinds("called", lambda t: make(t, doubled)()(leaf(t, 1.0)))
-kinds("called_node", lambda t: make(t, doubled).apply(leaf(t, 1.0)).grad_fn(1))
-kinds("unknown_attribute", lambda t: make(t, doubled).apply(leaf(t, 1.0)).grad_fn.nothing)
+kinds("called", lambda t: make(t, double)()(leaf(t, 1.0)))
+kinds("called_node", lambda t: make(t, double).apply(leaf(t, 1.0)).grad_fn(1))
+kinds("unknown_attribute", lambda t: make(t, double).apply(leaf(t, 1.0)).grad_fn.nothing)
 kinds("base_vmap", lambda t: t.autograd.Function.vmap(1, 2, 3))
 kinds("base_jvp", lambda t: t.autograd.Function.jvp(1, 2))
 kinds("base_setup", lambda t: t.autograd.Function.setup_context(1, 2, 3))
@@ -591,7 +591,7 @@ kinds("base_backward", lambda t: t.autograd.Function.vjp(1))
 @script
 def classes(t: Any) -> Any:
     f, m = t.autograd.Function, t.autograd.function
-    n = make(t, doubled)
+    n = make(t, double)
     return (
         type(f).__name__,
         type(n) is m.FunctionMeta,
@@ -610,7 +610,7 @@ def classes(t: Any) -> Any:
 @script
 def instances_warn(t: Any) -> Any:
     class Old(t.autograd.function.InplaceFunction):  # type: ignore[misc,name-defined]
-        forward = staticmethod(doubled)
+        forward = staticmethod(double)
         backward = staticmethod(lambda ctx, g: g * 2)
 
     with warnings.catch_warnings(record=True) as caught:
@@ -684,7 +684,7 @@ def once(t: Any) -> Any:
 @script
 def once_twice(t: Any) -> Any:
     once_differentiable = t.autograd.function.once_differentiable
-    f = make(t, doubled, once_differentiable(lambda ctx, g: g * 2))
+    f = make(t, double, once_differentiable(lambda ctx, g: g * 2))
     x, v = leaf(t, 3.0), leaf(t, 1.0)
     (g,) = t.autograd.grad(f.apply(x), x, v, create_graph=True)
     g.sum().backward()
@@ -708,7 +708,7 @@ def error_in_backward(t: Any) -> Any:
         raise LookupError("mine")
 
     x = leaf(t, 1.0)
-    y = make(t, doubled, backward).apply(x)
+    y = make(t, double, backward).apply(x)
     try:
         (y * x).sum().backward(retain_graph=True)
     except LookupError as error:
@@ -725,7 +725,7 @@ def recording_in_backward(t: Any) -> Any:
         return g * 2
 
     x, v = leaf(t, 1.0), leaf(t, 1.0)
-    y = make(t, doubled, backward).apply(x)
+    y = make(t, double, backward).apply(x)
     t.autograd.grad(y, x, v, retain_graph=True)
     (g,) = t.autograd.grad(y, x, v, create_graph=True)
     return seen, t.is_grad_enabled(), g.requires_grad
@@ -736,7 +736,7 @@ def order_of_nodes(t: Any) -> Any:
     order: list[str] = []
 
     def named(name: str) -> Any:
-        return make(t, doubled, lambda ctx, g: (order.append(name), g * 2)[1])
+        return make(t, double, lambda ctx, g: (order.append(name), g * 2)[1])
 
     x = leaf(t, 1.0)
     a, b = named("a").apply(x), named("b").apply(x)
@@ -749,7 +749,7 @@ def order_of_nodes(t: Any) -> Any:
 def hooks_of_a_custom_node(t: Any) -> Any:
     order: list[Any] = []
     x = leaf(t, 1.0, 2.0)
-    y = make(t, doubled, lambda ctx, g: (order.append(("backward", g)), g * 2)[1]).apply(x)
+    y = make(t, double, lambda ctx, g: (order.append(("backward", g)), g * 2)[1]).apply(x)
     y.register_hook(lambda g: order.append(("tensor", g)))
     y.register_hook(lambda g: g * 3)
     y.retain_grad()
@@ -780,7 +780,7 @@ def node_hooks_of_a_custom_node(t: Any) -> Any:
 
 @script
 def node_hook_of_the_wrong_length(t: Any) -> Any:
-    y = make(t, doubled, lambda ctx, g: g).apply(leaf(t, 1.0))
+    y = make(t, double, lambda ctx, g: g).apply(leaf(t, 1.0))
     y.grad_fn.register_hook(lambda gi, go: (gi[0], gi[0]))
     y.sum().backward()
 
@@ -1012,7 +1012,7 @@ def gradient_that_nobody_else_has_is_taken(t: Any) -> Any:
 
 @script
 def gradient_that_requires_grad_itself(t: Any) -> Any:
-    f = make(t, doubled, lambda ctx, g: g.clone().requires_grad_())
+    f = make(t, double, lambda ctx, g: g.clone().requires_grad_())
     x = leaf(t, 1.0, 2.0)
     f.apply(x).sum().backward()
     return x.grad, x.grad.requires_grad, x.grad.is_leaf
@@ -1020,7 +1020,7 @@ def gradient_that_requires_grad_itself(t: Any) -> Any:
 
 @script
 def custom_in_a_hook(t: Any) -> Any:
-    f = make(t, doubled, lambda ctx, g: g * 2)
+    f = make(t, double, lambda ctx, g: g * 2)
     x, w = leaf(t, 1.0), leaf(t, 5.0)
     y = x * 3
 

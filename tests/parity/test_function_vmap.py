@@ -36,11 +36,11 @@ def make(t: Any, **members: Any) -> Any:
     return type("Cube", (t.autograd.Function,), space)
 
 
-def generated(t: Any, **members: Any) -> Any:
+def generate(t: Any, **members: Any) -> Any:
     return make(t, generate_vmap_rule=True, **members)
 
 
-def scaled(t: Any) -> Any:
+def scale(t: Any) -> Any:
     """(x, w) -> (x w, sum x), with a constant of the call and an output without a gradient."""
 
     def forward(a: Any, w: Any, factor: float = 2.0) -> Any:
@@ -60,7 +60,7 @@ def scaled(t: Any) -> Any:
     )
 
 
-def by_method(t: Any, method: Callable[..., Any]) -> Any:
+def make_mapped(t: Any, method: Callable[..., Any]) -> Any:
     """A Function whose vmap calls `method(cls, info, in_dims, *args)`."""
     made = make(t, vmap=lambda info, in_dims, *args: method(made, info, in_dims, *args))
     return made
@@ -74,62 +74,62 @@ def grads_of(t: Any, y: Any, *inputs: Any) -> list[Any]:
 
 
 GENERATED: dict[str, Script] = {
-    "values": lambda t: t.vmap(generated(t).apply)(x(t)),
+    "values": lambda t: t.vmap(generate(t).apply)(x(t)),
     "gradients": lambda t: [
         a := x(t).requires_grad_(),
-        grads_of(t, t.vmap(generated(t).apply)(a), a),
+        grads_of(t, t.vmap(generate(t).apply)(a), a),
     ][1],
-    "in_dims": lambda t: t.vmap(generated(t).apply, in_dims=1, out_dims=1)(x(t)),
-    "name": lambda t: t.vmap(generated(t).apply)(x(t).requires_grad_()).grad_fn.name(),
+    "in_dims": lambda t: t.vmap(generate(t).apply, in_dims=1, out_dims=1)(x(t)),
+    "name": lambda t: t.vmap(generate(t).apply)(x(t).requires_grad_()).grad_fn.name(),
     "inside_a_function": lambda t: [
         a := x(t).requires_grad_(),
-        y := t.vmap(lambda v: generated(t).apply(v.sin()).sum())(a),
+        y := t.vmap(lambda v: generate(t).apply(v.sin()).sum())(a),
         t.autograd.grad(y.sum(), a),
     ][1:],
-    "unbatched_argument": lambda t: t.vmap(lambda v: generated(t).apply(t.ones(2)) * v[0])(x(t)),
+    "unbatched_argument": lambda t: t.vmap(lambda v: generate(t).apply(t.ones(2)) * v[0])(x(t)),
     "two_levels": lambda t: [
         a := t.stack([x(t), x(t) + 1]).requires_grad_(),
-        y := t.vmap(t.vmap(generated(t).apply))(a),
+        y := t.vmap(t.vmap(generate(t).apply))(a),
         t.autograd.grad(y.sum(), a),
     ][1:],
     "inner_level_only": lambda t: [
         a := x(t).requires_grad_(),
-        y := t.vmap(lambda u: t.vmap(generated(t).apply)(a) * u[0])(x(t)),
+        y := t.vmap(lambda u: t.vmap(generate(t).apply)(a) * u[0])(x(t)),
         t.autograd.grad(y.sum(), a),
     ][1:],
-    "several": lambda t: t.vmap(scaled(t).apply, in_dims=(0, None))(
+    "several": lambda t: t.vmap(scale(t).apply, in_dims=(0, None))(
         x(t), t.ones((), dtype=t.float64)
     ),
-    "several_with_constant": lambda t: t.vmap(lambda v: scaled(t).apply(v, v[0], 3.0))(x(t)),
+    "several_with_constant": lambda t: t.vmap(lambda v: scale(t).apply(v, v[0], 3.0))(x(t)),
     "gradient_of_unbatched": lambda t: [
         a := x(t).requires_grad_(),
         w := t.tensor(0.5, dtype=t.float64, requires_grad=True),
-        y := t.vmap(scaled(t).apply, in_dims=(0, None))(a, w),
+        y := t.vmap(scale(t).apply, in_dims=(0, None))(a, w),
         t.autograd.grad(y[0].sum() + y[1].pow(2).sum(), [a, w]),
     ][2:],
     "unused_output": lambda t: [
         a := x(t).requires_grad_(),
         w := t.ones(2, dtype=t.float64, requires_grad=True),
-        y := t.vmap(scaled(t).apply)(a, w),
+        y := t.vmap(scale(t).apply)(a, w),
         t.autograd.grad(y[1].sum(), [a, w]),
     ][2:],
     "broadcast_gradient": lambda t: [
         a := x(t).requires_grad_(),
-        f := generated(t, backward=lambda ctx, g: g.sum()),
+        f := generate(t, backward=lambda ctx, g: g.sum()),
         t.autograd.grad(t.vmap(lambda v: f.apply(v[:1]))(a).sum(), a),
     ][2],
 }
 
 METHODS: dict[str, Script] = {
-    "values": lambda t: t.vmap(by_method(t, lambda f, i, d, v: (f.apply(v), d[0])).apply)(x(t)),
+    "values": lambda t: t.vmap(make_mapped(t, lambda f, i, d, v: (f.apply(v), d[0])).apply)(x(t)),
     "gradients": lambda t: [
         a := x(t).requires_grad_(),
-        grads_of(t, t.vmap(by_method(t, lambda f, i, d, v: (f.apply(v), 0)).apply)(a), a),
+        grads_of(t, t.vmap(make_mapped(t, lambda f, i, d, v: (f.apply(v), 0)).apply)(a), a),
     ][1],
     "told": lambda t: [
         told := [],
         t.vmap(
-            by_method(
+            make_mapped(
                 t, lambda f, i, d, v: [told.append((i.batch_size, i.randomness, d)), (v, 0)][1]
             ).apply,
             randomness="same",
@@ -137,35 +137,35 @@ METHODS: dict[str, Script] = {
         told,
     ][1:],
     "another_dimension": lambda t: t.vmap(
-        by_method(t, lambda f, i, d, v: (v.movedim(d[0], -1) * 2, -1)).apply
+        make_mapped(t, lambda f, i, d, v: (v.movedim(d[0], -1) * 2, -1)).apply
     )(x(t)),
     "moved": lambda t: t.vmap(
-        by_method(t, lambda f, i, d, v: (v.movedim(d[0], 0) * i.batch_size, 0)).apply, in_dims=1
+        make_mapped(t, lambda f, i, d, v: (v.movedim(d[0], 0) * i.batch_size, 0)).apply, in_dims=1
     )(x(t)),
-    "unbatched_output": lambda t: t.vmap(by_method(t, lambda f, i, d, v: (v.sum(), None)).apply)(
+    "unbatched_output": lambda t: t.vmap(make_mapped(t, lambda f, i, d, v: (v.sum(), None)).apply)(
         x(t)
     ),
     "unbatched_argument": lambda t: t.vmap(
         lambda v: (
-            v * by_method(t, lambda f, i, d, v: (v * 100, 0)).apply(t.ones(3, dtype=t.float64))
+            v * make_mapped(t, lambda f, i, d, v: (v * 100, 0)).apply(t.ones(3, dtype=t.float64))
         )
     )(x(t)),
     "two_levels": lambda t: t.vmap(
-        t.vmap(by_method(t, lambda f, i, d, v: (f.apply(v) + i.batch_size, d[0])).apply)
+        t.vmap(make_mapped(t, lambda f, i, d, v: (f.apply(v) + i.batch_size, d[0])).apply)
     )(t.stack([x(t), x(t), x(t)])),
 }
 
 ERRORS: dict[str, Script] = {
     "no_rule": lambda t: t.vmap(make(t).apply)(x(t)),
     "no_rule_unbatched": lambda t: t.vmap(lambda v: make(t).apply(t.ones(2)))(x(t)),
-    "both_rules": lambda t: t.vmap(generated(t, vmap=lambda *a: a).apply)(x(t)),
+    "both_rules": lambda t: t.vmap(generate(t, vmap=lambda *a: a).apply)(x(t)),
     "old_style": lambda t: t.vmap(
         make(t, forward=lambda ctx, v: v, setup_context=None, generate_vmap_rule=True).apply
     )(x(t)),
-    "no_tuple": lambda t: t.vmap(by_method(t, lambda f, i, d, v: [v, 0]).apply)(x(t)),
-    "three_returns": lambda t: t.vmap(by_method(t, lambda f, i, d, v: (v, 0, 0)).apply)(x(t)),
-    "data_dependent": lambda t: t.vmap(generated(t, forward=lambda v: v * v[0].item()).apply)(x(t)),
-    "raises": lambda t: t.vmap(generated(t, forward=lambda v: [][0]).apply)(x(t)),
+    "no_tuple": lambda t: t.vmap(make_mapped(t, lambda f, i, d, v: [v, 0]).apply)(x(t)),
+    "three_returns": lambda t: t.vmap(make_mapped(t, lambda f, i, d, v: (v, 0, 0)).apply)(x(t)),
+    "data_dependent": lambda t: t.vmap(generate(t, forward=lambda v: v * v[0].item()).apply)(x(t)),
+    "raises": lambda t: t.vmap(generate(t, forward=lambda v: [][0]).apply)(x(t)),
     "called": lambda t: make(t).vmap(None, None),
 }
 

@@ -67,7 +67,7 @@ OPTIONS = [
 ]
 
 
-def described(values: list[Any]) -> list[Any]:
+def describe(values: list[Any]) -> list[Any]:
     """The values, each tensor followed by whether it has a history."""
     flat = [leaf for value in values for leaf in leaves(value)]
     return [x for v in flat for x in ((v, v.requires_grad) if is_tensor(v) else (v,))]
@@ -81,7 +81,7 @@ def compare(call: Callable[[Any], Any]) -> None:
 
         def run(library: Any = library) -> Any:
             results.append(call(library))
-            return described([results[-1]])
+            return describe([results[-1]])
 
         outcomes.append(outcome(run))
     assert_same_outcome(*outcomes)
@@ -188,7 +188,7 @@ def test_inside_no_grad(name: str, create_graph: bool) -> None:
         args = (point(t, 1.0).squeeze(),) if name == "vjp" else args
         with t.no_grad():
             result = entry(cubes, x, *args, create_graph=create_graph)
-        return described([result]), x.grad
+        return describe([result]), x.grad
 
     compare(call)
 
@@ -303,7 +303,7 @@ def test_of_a_custom_function(name: str, create_graph: bool, no_grad: bool) -> N
                 *args,
                 create_graph=create_graph,
             )
-        return described([result])
+        return describe([result])
 
     compare(call)
 
@@ -328,14 +328,14 @@ def test_forward_mode_of_functions_that_take_no_batches(name: str) -> None:
     """The directions are one batch in PyTorch, but not what the function sees of its input."""
 
     def run(t: Any) -> Any:
-        def assigned(x: Any) -> Any:
+        def assign(x: Any) -> Any:
             y = t.zeros(2, dtype=t.float64)
             y[0] = x[0] * x[1]
             return y
 
         functions = {
             "branch": lambda x: x.sin() if x.sum() > 0 else -x,
-            "assigned": assigned,
+            "assigned": assign,
             "item": lambda x: x * x.sum().item(),
         }
         x = t.tensor([0.5, 1.0, 2.0], dtype=t.float64)

@@ -34,7 +34,7 @@ def texts(value: Any, t: Any) -> Any:
     return value if isinstance(value, (int, float, str, type(None))) else str(value)
 
 
-def raised(call: Callable[[], Any]) -> str:
+def error_of(call: Callable[[], Any]) -> str:
     try:
         call()
     except Exception as error:
@@ -76,15 +76,15 @@ def a_module_with_all_kinds_of_nodes(t: Any) -> Any:
 
 @program
 def operators(t: Any) -> Any:
-    def applied(function: Any, make: Callable[[Any], Any]) -> Any:
+    def trace(function: Any, make: Callable[[Any], Any]) -> Any:
         return t.fx.symbolic_trace(lambda x: function(*make(x)))
 
     names = "add sub mul floordiv truediv mod pow lshift rshift and_ or_ xor matmul eq ne lt le"
     both = [getattr(operator, name) for name in names.split()]
     return [
-        [applied(f, lambda x: (x, 3)) for f in both],
-        [applied(f, lambda x: (3, x)) for f in both],
-        [applied(f, lambda x: (x,)) for f in (operator.neg, operator.pos, abs)],
+        [trace(f, lambda x: (x, 3)) for f in both],
+        [trace(f, lambda x: (3, x)) for f in both],
+        [trace(f, lambda x: (x,)) for f in (operator.neg, operator.pos, abs)],
     ]
 
 
@@ -191,36 +191,36 @@ def errors(t: Any) -> Any:
     frozen = t.fx.immutable_collections.immutable_list([1])
     trace = t.fx.symbolic_trace
     return [
-        raised(lambda: x.graph.erase_node(x)),
-        raised(lambda: graph().erase_node(output)),
-        raised(late.lint),
-        raised(lambda: x.prepend(first)),
-        raised(lambda: x.graph.inserting_before(first)),
-        raised(lambda: mul.insert_arg(7, 1)),
-        raised(lambda: x.graph.create_node("call_function", "text", name="n")),
-        raised(lambda: x.graph.create_node("call_method", 3, name="n")),
-        raised(lambda: x.graph.create_node("nothing", "x", name="n")),
-        raised(lambda: x.graph.create_node("call_method", "x", [1])),
-        raised(lambda: t.fx.map_arg((), 3)),
-        raised(lambda: frozen.append(2)),
-        raised(lambda: t.fx.immutable_collections.immutable_dict(a=1).update(b=1)),
-        raised(lambda: t.fx.GraphModule(3, graph())),
-        raised(lambda: t.fx.wrap("max")),
-        raised(lambda: t.fx.wrap(3)),
-        raised(lambda: trace(lambda x: 1 if x else 2)),
-        raised(lambda: trace(lambda x: [*x])),
-        raised(lambda: trace(lambda x: max(*x))),
-        raised(lambda: trace(lambda x: t.nn.Linear(2, 2)(x))),
-        raised(lambda: trace(lambda x: x + t.nn.Parameter(t.ones(1)))),
-        raised(lambda: trace(lambda x: x + {1})),
-        raised(lambda: trace(lambda x: x.get({x: 1}))),
-        raised(lambda: trace(lambda *x: x, concrete_args=())),
-        raised(lambda: trace(lambda x, y: x, concrete_args=(1,))),
-        raised(lambda: t.fx.Interpreter(t.fx.GraphModule({}, graph())).run()),
-        raised(lambda: t.fx.Interpreter(t.fx.GraphModule({}, graph())).run(None)),
-        raised(lambda: t.fx.Interpreter(t.fx.GraphModule({}, graph())).boxed_run([1, 2])),
-        raised(lambda: t.fx.Graph().find_nodes(op="call_function")),
-        raised(lambda: t.fx.Graph(x).output_node()),
+        error_of(lambda: x.graph.erase_node(x)),
+        error_of(lambda: graph().erase_node(output)),
+        error_of(late.lint),
+        error_of(lambda: x.prepend(first)),
+        error_of(lambda: x.graph.inserting_before(first)),
+        error_of(lambda: mul.insert_arg(7, 1)),
+        error_of(lambda: x.graph.create_node("call_function", "text", name="n")),
+        error_of(lambda: x.graph.create_node("call_method", 3, name="n")),
+        error_of(lambda: x.graph.create_node("nothing", "x", name="n")),
+        error_of(lambda: x.graph.create_node("call_method", "x", [1])),
+        error_of(lambda: t.fx.map_arg((), 3)),
+        error_of(lambda: frozen.append(2)),
+        error_of(lambda: t.fx.immutable_collections.immutable_dict(a=1).update(b=1)),
+        error_of(lambda: t.fx.GraphModule(3, graph())),
+        error_of(lambda: t.fx.wrap("max")),
+        error_of(lambda: t.fx.wrap(3)),
+        error_of(lambda: trace(lambda x: 1 if x else 2)),
+        error_of(lambda: trace(lambda x: [*x])),
+        error_of(lambda: trace(lambda x: max(*x))),
+        error_of(lambda: trace(lambda x: t.nn.Linear(2, 2)(x))),
+        error_of(lambda: trace(lambda x: x + t.nn.Parameter(t.ones(1)))),
+        error_of(lambda: trace(lambda x: x + {1})),
+        error_of(lambda: trace(lambda x: x.get({x: 1}))),
+        error_of(lambda: trace(lambda *x: x, concrete_args=())),
+        error_of(lambda: trace(lambda x, y: x, concrete_args=(1,))),
+        error_of(lambda: t.fx.Interpreter(t.fx.GraphModule({}, graph())).run()),
+        error_of(lambda: t.fx.Interpreter(t.fx.GraphModule({}, graph())).run(None)),
+        error_of(lambda: t.fx.Interpreter(t.fx.GraphModule({}, graph())).boxed_run([1, 2])),
+        error_of(lambda: t.fx.Graph().find_nodes(op="call_function")),
+        error_of(lambda: t.fx.Graph(x).output_node()),
     ]
 
 

@@ -126,7 +126,7 @@ def ways_on(t: Any, seen: list[Any]) -> None:
         (z * 3).sum().backward()
 
 
-def accumulated(t: Any, seen: list[Any]) -> None:
+def accumulate(t: Any, seen: list[Any]) -> None:
     _, y = double(t)
     z, w = y * 3, y.clone()  # what arrives at y from w is added to in place
     w.register_hook(note())
@@ -143,7 +143,7 @@ def two_paths(t: Any, seen: list[Any]) -> None:
     (a + b).sum().backward()
 
 
-def replaced(t: Any, seen: list[Any]) -> None:
+def replace(t: Any, seen: list[Any]) -> None:
     for keep in (False, True):
         _, y = double(t)
         kept: list[Any] = []
@@ -225,7 +225,7 @@ def gradients_of_leaves(t: Any, seen: list[Any]) -> None:
     seen += [mark_of(a.grad), mark_of(b.grad)]
 
 
-def retained(t: Any, seen: list[Any]) -> None:
+def retain(t: Any, seen: list[Any]) -> None:
     for create_graph in (False, True):
         x, y = double(t)
         kept: list[Any] = []
@@ -277,17 +277,22 @@ def found_by_grad(t: Any, seen: list[Any]) -> None:
 
 
 def functions(t: Any, seen: list[Any]) -> None:
-    def same(ctx: Any, g: Any) -> Any:
+    def pass_on(ctx: Any, g: Any) -> Any:
         seen.append(mark_of(g))
         g.mark = "by a function"
         return g
 
-    def other(ctx: Any, g: Any) -> Any:
+    def scale(ctx: Any, g: Any) -> Any:
         made = g * 2
         made.mark = "other"
         return made
 
-    for backward in (same, other, lambda ctx, g: (other(ctx, g),), lambda ctx, g: (same(ctx, g),)):
+    for backward in (
+        pass_on,
+        scale,
+        lambda ctx, g: (scale(ctx, g),),
+        lambda ctx, g: (pass_on(ctx, g),),
+    ):
         _, y = double(t)
         y.register_hook(look(seen))
         z = function(t, backward)(y)
@@ -329,7 +334,7 @@ def aliases(t: Any, seen: list[Any]) -> None:
     y.sum().backward()
 
 
-def nested(t: Any, seen: list[Any]) -> None:
+def nest(t: Any, seen: list[Any]) -> None:
     def inner(g: Any) -> None:
         with t.enable_grad():
             _, z = double(t)
@@ -398,16 +403,16 @@ SCRIPTS: dict[str, Callable[[Any, list[Any]], None]] = {
         noted_and_not_kept,
         kept_and_noted_later,
         ways_on,
-        accumulated,
+        accumulate,
         two_paths,
-        replaced,
+        replace,
         returned_itself,
         hooks_of_nodes,
         hooks_of_several,
         hooks_after_a_leaf,
         leaf_without_a_name,
         gradients_of_leaves,
-        retained,
+        retain,
         retained_again,
         roots,
         found_by_grad,
@@ -415,7 +420,7 @@ SCRIPTS: dict[str, Callable[[Any, list[Any]], None]] = {
         functions_in_a_row,
         failing,
         aliases,
-        nested,
+        nest,
         modules,
         lives,
         cycles,

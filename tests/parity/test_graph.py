@@ -125,7 +125,7 @@ def calling_a_node(t: Any) -> Any:
 # ------------------------------------------------------------------ hooks of nodes
 
 
-def watched(t: Any, order: list[Any]) -> tuple[Any, Any, Any]:
+def watch(t: Any, order: list[Any]) -> tuple[Any, Any, Any]:
     """x * z with a hook everywhere."""
 
     def hook(what: str) -> Callable[..., None]:
@@ -159,7 +159,7 @@ def watched(t: Any, order: list[Any]) -> tuple[Any, Any, Any]:
 @script
 def order_of_hooks_in_backward(t: Any) -> Any:
     order: list[Any] = []
-    x, z, y = watched(t, order)
+    x, z, y = watch(t, order)
     y.sum().backward()
     return order, x.grad, z.grad, y.grad
 
@@ -167,7 +167,7 @@ def order_of_hooks_in_backward(t: Any) -> Any:
 @script
 def order_of_hooks_in_grad(t: Any) -> Any:
     order: list[Any] = []
-    x, z, y = watched(t, order)
+    x, z, y = watch(t, order)
     t.autograd.grad(y.sum(), [x], retain_graph=True)
     order.append("inner")
     t.autograd.grad(y.sum(), [y], retain_graph=True)
@@ -188,13 +188,13 @@ def hooks_of_a_node_with_two_outputs(t: Any) -> Any:
     var.backward(retain_graph=True)
     return (
         order,
-        result_or_message(lambda: refused(var, lambda g: (g[0], t.ones((), dtype=t.float64)))),
-        result_or_message(lambda: refused(var, lambda g: (None, None))),
+        result_or_message(lambda: error_of(var, lambda g: (g[0], t.ones((), dtype=t.float64)))),
+        result_or_message(lambda: error_of(var, lambda g: (None, None))),
         x.grad,
     )
 
 
-def refused(y: Any, prehook: Callable[..., Any]) -> None:
+def error_of(y: Any, prehook: Callable[..., Any]) -> None:
     with y.grad_fn.register_prehook(prehook):
         y.backward(retain_graph=True)
 

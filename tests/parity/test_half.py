@@ -52,11 +52,11 @@ APART = {
 """Op -> why pygrad and PyTorch differ."""
 
 
-def compared(entry: Entry) -> bool:
+def is_compared(entry: Entry) -> bool:
     return function(entry, torch) is not None and entry.id not in APART
 
 
-def named(t: Any, name: str) -> Any:
+def dtype_named(t: Any, name: str) -> Any:
     return getattr(t, name, None) or getattr(pygrad._ground.dtypes, name)
 
 
@@ -74,7 +74,7 @@ PAIRS.remove(("floor_divide", "an integer tensor's"))  # PyTorch rounds after ea
 def test_a_number_is_rounded_where_pytorch_rounds_it(half: str, op: str, number: str) -> None:
     def run(t: Any) -> list[Any]:
         f = getattr(t.nn.functional if op == "hardshrink" else t, op)
-        dtype = named(t, half)
+        dtype = dtype_named(t, half)
         near = t.tensor(0.3, dtype=dtype).item()
         x = (t.arange(1, 400) / 97).to(dtype)
         x[5], x[6] = near, -near
@@ -95,7 +95,7 @@ def test_a_number_is_rounded_where_pytorch_rounds_it(half: str, op: str, number:
 @pytest.mark.parametrize(("first", "second"), [*product(DTYPES, DTYPES)])
 def test_two_dtypes_promote_as_in_pytorch(first: str, second: str) -> None:
     def run(t: Any) -> list[Any]:
-        a, b = named(t, first), named(t, second)
+        a, b = dtype_named(t, first), dtype_named(t, second)
         pairs = [
             (t.ones(2, dtype=a), t.ones(2, dtype=b)),
             (t.ones(2, dtype=a), t.ones((), dtype=b)),
@@ -113,7 +113,7 @@ def test_two_dtypes_promote_as_in_pytorch(first: str, second: str) -> None:
 @pytest.mark.parametrize(("dtype", "number"), [*product(DTYPES, [True, 2, 2.5, 1j])])
 def test_a_dtype_promotes_with_numbers_as_in_pytorch(dtype: str, number: Any) -> None:
     def run(t: Any) -> list[Any]:
-        made = [t.ones(size, dtype=named(t, dtype)) for size in (2, ())]
+        made = [t.ones(size, dtype=dtype_named(t, dtype)) for size in (2, ())]
         return [result_or_error(lambda x=x: str(t.result_type(x, number))) for x in made]
 
     assert run(pygrad) == run(torch)
@@ -144,7 +144,7 @@ def ran(entry: Entry, sample: Call, dtype: str, library: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("dtype", HALVES)
-@sweep_entries(compared)
+@sweep_entries(is_compared)
 def test_op_is_pytorchs_with_half_operands(entry: Entry, sample: Call, dtype: str) -> None:
     mine, theirs = (outcome(lambda t=t: ran(entry, sample, dtype, t)) for t in (pygrad, torch))
     assert (mine.error, normalize_message(mine.message)) == (

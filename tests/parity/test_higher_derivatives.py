@@ -25,7 +25,7 @@ ABOVE = [1e-20, 1e-8, 0.01, 0.5, 1.0, 2.0, 3.0, 10.0, 100.0]
 BELOW_ONE = [0.0, *(s * x for s in (1, -1) for x in (1e-20, 1e-8, 0.01, 0.5, 0.99))]
 
 
-def like(x: Any, value: float) -> Any:
+def fill_like(x: Any, value: float) -> Any:
     return pygrad.full_like(x, value)
 
 
@@ -82,22 +82,22 @@ FUNCTIONS: dict[str, tuple[Function, Function, list[float]]] = {
     "i1e": (S.i1e, lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)), FAR[1:]),
     "entr": (S.entr, lambda x: -x * mpmath.log(x), ABOVE),
     "logit": (pygrad.logit, lambda x: mpmath.log(x / (1 - x)), [1e-20, 1e-8, 0.25, 0.5, 0.99]),
-    "logaddexp": (lambda x: pygrad.logaddexp(x, like(x, 0)), softplus, [*FAR, 800.0, -800.0]),
+    "logaddexp": (lambda x: pygrad.logaddexp(x, fill_like(x, 0)), softplus, [*FAR, 800.0, -800.0]),
     "logaddexp2": (
-        lambda x: pygrad.logaddexp2(x, like(x, 0)),
+        lambda x: pygrad.logaddexp2(x, fill_like(x, 0)),
         lambda x: softplus(x * mpmath.log(2)) / mpmath.log(2),
         [*FAR, 2000.0, -2000.0],
     ),
-    "hypot": (lambda x: pygrad.hypot(x, like(x, 1)), lambda x: mpmath.sqrt(x * x + 1), FAR),
-    "atan2": (lambda x: pygrad.atan2(x, like(x, 1)), mpmath.atan, FAR),
-    "copysign": (lambda x: pygrad.copysign(x, like(x, 1)), abs, FAR[1:]),
+    "hypot": (lambda x: pygrad.hypot(x, fill_like(x, 1)), lambda x: mpmath.sqrt(x * x + 1), FAR),
+    "atan2": (lambda x: pygrad.atan2(x, fill_like(x, 1)), mpmath.atan, FAR),
+    "copysign": (lambda x: pygrad.copysign(x, fill_like(x, 1)), abs, FAR[1:]),
     "gammainc 1": (
-        lambda x: S.gammainc(like(x, 1), x),
+        lambda x: S.gammainc(fill_like(x, 1), x),
         lambda x: -mpmath.expm1(-x),
         [*NEAR, 100.0],
     ),
     "gammaincc 3": (
-        lambda x: S.gammaincc(like(x, 3), x),
+        lambda x: S.gammaincc(fill_like(x, 3), x),
         lambda x: (1 + x + x * x / 2) * mpmath.exp(-x),
         [*NEAR, 100.0],
     ),
@@ -129,9 +129,9 @@ TAILS: dict[str, tuple[Function, list[float], list[float]]] = {
     "digamma": (pygrad.digamma, [math.inf], [0, 0, 0]),
     "polygamma": (lambda x: pygrad.polygamma(1, x), [math.inf], [0, 0, 0]),
     "zeta": (lambda x: S.zeta(2.0, x), [math.inf], [0, 0, 0]),
-    "logaddexp": (lambda x: pygrad.logaddexp(x, like(x, 0)), [-math.inf, -1e200], [0, 0, 0]),
-    "atan2": (lambda x: pygrad.atan2(x, like(x, 1)), [math.inf, -math.inf], [0, 0, 0]),
-    "gammainc": (lambda x: S.gammainc(like(x, 2), x), [math.inf], [0, 0, 0]),
+    "logaddexp": (lambda x: pygrad.logaddexp(x, fill_like(x, 0)), [-math.inf, -1e200], [0, 0, 0]),
+    "atan2": (lambda x: pygrad.atan2(x, fill_like(x, 1)), [math.inf, -math.inf], [0, 0, 0]),
+    "gammainc": (lambda x: S.gammainc(fill_like(x, 2), x), [math.inf], [0, 0, 0]),
 }
 
 

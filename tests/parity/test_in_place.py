@@ -37,7 +37,7 @@ OTHERS = {
 }
 
 
-def after(written: Any, *leaves: Any) -> Any:
+def state_after(written: Any, *leaves: Any) -> Any:
     """All that an in-place op leaves behind."""
     node = written.grad_fn
     before = [(f and f.name(), k) for f, k in node.next_functions]
@@ -59,7 +59,9 @@ def after(written: Any, *leaves: Any) -> Any:
 def test_comparison(name: str, other: str) -> None:
     def script(t: Any) -> Any:
         x, second = leaf(t, 1, 2, -3), OTHERS[other](t)
-        return after(getattr(x * 1, name)(second), x, *([] if other == "number" else [second]))
+        return state_after(
+            getattr(x * 1, name)(second), x, *([] if other == "number" else [second])
+        )
 
     both(script)
 
@@ -70,7 +72,7 @@ def test_logic_leaves_the_history(name: str, other: str) -> None:
     def script(t: Any) -> Any:
         x = leaf(t, 1, 0, -3)
         args = [] if name == "logical_not_" else [OTHERS[other](t)]
-        return after(getattr(x * 2, name)(*args), x)
+        return state_after(getattr(x * 2, name)(*args), x)
 
     both(script)
 
@@ -159,7 +161,7 @@ def test_errors_of_a_scan_come_in_order() -> None:
             result_or_error(lambda: x.cumsum_(0, dtype=t.float32)),
             result_or_error(lambda: (x * 1).cumsum_(0, dtype=t.float32)),
             result_or_error(lambda: (x * 1).cumsum_(5, dtype=t.bool)),
-            after((x * 1).cumsum_(0, dtype=t.float64), x),
+            state_after((x * 1).cumsum_(0, dtype=t.float64), x),
         ]
 
     both(script)
@@ -226,7 +228,7 @@ def stale(t: Any, kind: str) -> tuple[Any, ...]:
     return view, base
 
 
-def marked(view: Any, value: bool) -> bool:
+def mark(view: Any, value: bool) -> bool:
     view.requires_grad = value
     return bool(view.requires_grad)
 
@@ -236,8 +238,8 @@ STALE: dict[str, Any] = {
     "requires_grad": lambda t, x: x.requires_grad,
     "requires_grad_()": lambda t, x: x.requires_grad_().requires_grad,
     "requires_grad_(False)": lambda t, x: x.requires_grad_(False).requires_grad,
-    "requires_grad = True": lambda t, x: marked(x, True),
-    "requires_grad = False": lambda t, x: marked(x, False),
+    "requires_grad = True": lambda t, x: mark(x, True),
+    "requires_grad = False": lambda t, x: mark(x, False),
     "retain_grad": lambda t, x: x.retain_grad(),
     "detach_": lambda t, x: x.detach_(),
     "grad_dtype": lambda t, x: x.grad_dtype,
@@ -388,16 +390,16 @@ def in_place_name(entry: Entry) -> str | None:
     return next((prefix + entry.name + "_" for prefix in found), None)
 
 
-def found(t: Any, path: str) -> Any:
+def find(t: Any, path: str) -> Any:
     return reduce(lambda value, name: getattr(value, name, None), path.split("."), t)
 
 
 def is_compared(entry: Entry) -> bool:
     path = None if entry.space == "internal" else in_place_name(entry)
-    return path is not None and entry.name not in UNINITIALISED and found(torch, path) is not None
+    return path is not None and entry.name not in UNINITIALISED and find(torch, path) is not None
 
 
-def left_behind(t: Any, path: str, sample: Call, view_of: Any, base_of: Any) -> Iterator[Any]:
+def traces_of(t: Any, path: str, sample: Call, view_of: Any, base_of: Any) -> Iterator[Any]:
     """What a write to a view leaves of it, of another view and of their base: values, versions,
     nodes, gradients.
     """
@@ -413,7 +415,7 @@ def left_behind(t: Any, path: str, sample: Call, view_of: Any, base_of: Any) -> 
     other = base.view_as(base)
     view = view_of(t, base)
     t.default_generator.manual_seed(0)
-    yield result_or_error(lambda: found(t, path)(view, *args[1:], **kwargs) is view)
+    yield result_or_error(lambda: find(t, path)(view, *args[1:], **kwargs) is view)
     wanted = [each for each in leaves if each.requires_grad]
 
     def gradients(of: Any) -> Any:
@@ -439,7 +441,7 @@ def test_write_to_a_view(entry: Entry, sample: Call, view: str, base: str) -> No
         pytest.skip("PyTorch differs, or the base would be empty")
 
     def run(t: Any) -> Any:
-        said = left_behind(t, path, sample, VIEWS[view], BASES[base])
+        said = traces_of(t, path, sample, VIEWS[view], BASES[base])
         return [normalize_message(each) if isinstance(each, str) else each for each in said]
 
     theirs = outcome(lambda: run(torch))

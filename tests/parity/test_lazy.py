@@ -39,7 +39,7 @@ def data(t: Any, shape: tuple[int, ...]) -> Any:
     return t.arange(float(t.Size(shape).numel())).square().sin().reshape(shape)
 
 
-def described(module: Any) -> list[Any]:
+def describe(module: Any) -> list[Any]:
     return [
         repr(module),
         type(module).__name__,
@@ -56,10 +56,10 @@ def test_first_call(name: str) -> None:
     def script(t: Any) -> Any:
         layer = make(t.nn)
         optimizer = t.optim.SGD(layer.parameters(), 0.1) if list(layer.parameters()) else None
-        seen = [*described(layer), layer.has_uninitialized_params()]
+        seen = [*describe(layer), layer.has_uninitialized_params()]
         layer.zero_grad()
         output = layer(data(t, shape))
-        seen += [output, *described(layer), hasattr(layer, "_initialize_hook")]
+        seen += [output, *describe(layer), hasattr(layer, "_initialize_hook")]
         if optimizer is not None:
             output.square().sum().backward()
             optimizer.step()
@@ -78,7 +78,7 @@ def test_states(name: str) -> None:
         trained(data(t, shape))
         seen = [str(lazy.load_state_dict(other.state_dict()))]
         seen += [result_or_error(lambda: str(trained.load_state_dict(other.state_dict())))]
-        seen += [str(lazy.load_state_dict(trained.state_dict())), *described(lazy)]
+        seen += [str(lazy.load_state_dict(trained.state_dict())), *describe(lazy)]
         seen.append(list(lazy.state_dict().values()))
         first = result_or_error(lambda: lazy(data(t, shape)))
         return [*seen, first, repr(lazy)]
@@ -96,9 +96,9 @@ def test_conversions_and_copies(name: str) -> None:
         twin = (
             layer if isinstance(layer, t.nn.modules.batchnorm._NormBase) else copy.deepcopy(layer)
         )
-        seen = [*described(layer), *described(twin.train(False))]
+        seen = [*describe(layer), *describe(twin.train(False))]
         output = twin.train()(data(t, shape).double())
-        return [*seen, output, *described(twin), *described(layer), *described(twin.float())]
+        return [*seen, output, *describe(twin), *describe(layer), *describe(twin.float())]
 
     both(script, rtol=1e-5, atol=1e-6)
 
@@ -158,8 +158,8 @@ def test_modules_of_ones_own() -> None:
                 self.first.materialize(x.shape)
 
         whole = Whole()
-        seen = described(whole)
-        seen += [whole(t.ones(2), factor=3), *described(whole), whole.second.persistent]
+        seen = describe(whole)
+        seen += [whole(t.ones(2), factor=3), *describe(whole), whole.second.persistent]
         return [
             *seen,
             result_or_error(lambda: Half()(t.ones(2))),

@@ -70,7 +70,7 @@ def test_tags_are_those_of_torch() -> None:
 def test_an_overload_is_found_by_its_arguments_as_by_torch() -> None:
     import pygrad
 
-    def found(library: Any) -> list[Any]:
+    def resolve_all(library: Any) -> list[Any]:
         resolve, x = library._C._jit_resolve_packet, library.ones(2)
         calls: list[Any] = [
             *(("sum", x), ("sum", x, 1), ("sum", x, [0]), ("add", x, x), ("add", x, 1)),
@@ -79,7 +79,7 @@ def test_an_overload_is_found_by_its_arguments_as_by_torch() -> None:
         ]
         return [resolve(f"aten::{name}", *args) for name, *args in calls]
 
-    assert found(pygrad) == found(torch)
+    assert resolve_all(pygrad) == resolve_all(torch)
     for library in (pygrad, torch):
         x = library.ones(2)
         with pytest.raises(RuntimeError, match="failed to match any schema"):
@@ -87,7 +87,7 @@ def test_an_overload_is_found_by_its_arguments_as_by_torch() -> None:
 
 
 def test_questions_about_schemas_are_answered_as_by_torch() -> None:
-    def asked(library: Any) -> Any:
+    def ask(library: Any) -> Any:
         utils = importlib.import_module(f"{library.__name__}._library.utils")
         found = []
         for name in ("where", "index", "sin", "sum", "add_", "view", "cat", "mul", "unbind"):
@@ -111,7 +111,7 @@ def test_questions_about_schemas_are_answered_as_by_torch() -> None:
 
     import pygrad
 
-    assert asked(pygrad) == asked(torch)
+    assert ask(pygrad) == ask(torch)
 
 
 def test_types_of_arguments_are_called_as_by_torch() -> None:
@@ -119,15 +119,15 @@ def test_types_of_arguments_are_called_as_by_torch() -> None:
 
     from pygrad.torch._library import infer_schema as ours
 
-    def shown(types: Any) -> dict[str, str]:
+    def show(types: Any) -> dict[str, str]:
         return {
             str(key).replace("pygrad", "torch"): value
             for key, value in types.items()
             if "GroupName" not in str(key)
         }
 
-    assert shown(ours.SUPPORTED_PARAM_TYPES) == shown(theirs.SUPPORTED_PARAM_TYPES)
-    assert shown(ours.SUPPORTED_RETURN_TYPES) == shown(theirs.SUPPORTED_RETURN_TYPES)
+    assert show(ours.SUPPORTED_PARAM_TYPES) == show(theirs.SUPPORTED_PARAM_TYPES)
+    assert show(ours.SUPPORTED_RETURN_TYPES) == show(theirs.SUPPORTED_RETURN_TYPES)
 
 
 def test_every_op_of_the_dispatcher_can_be_looked_up() -> None:

@@ -389,14 +389,14 @@ def test_what_a_graph_holds_goes_with_its_last_tensor_at_once(make: Make) -> Non
 def test_hook_in_a_cycle_runs_as_long_as_the_graph_does(t: Any) -> None:
     calls: list[Any] = []
 
-    def made() -> Any:
+    def make() -> Any:
         y = leaf(t, 1.0, 2.0).exp()
         y.grad_fn.register_hook(lambda *_: calls.append(y))
         x = leaf(t, 1.0, 2.0)
         t.autograd.graph.register_multi_grad_hook((y, x), lambda g: calls.append((y, x)))
         return (y * x).sum()
 
-    out = made()
+    out = make()
     for _ in range(3):
         gc.collect()
         out.backward(retain_graph=True)

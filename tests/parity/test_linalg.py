@@ -24,7 +24,7 @@ def positive(t: Any, n: int) -> Any:
     return (a @ a.mT + t.eye(n, dtype=t.float64)).requires_grad_()
 
 
-def summed(output: Any, *inputs: Any) -> Any:
+def sum_of_cubes(output: Any, *inputs: Any) -> Any:
     (output**3).sum().backward()
     return output, [each.grad for each in inputs]
 
@@ -57,7 +57,7 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {
         t.linalg.lstsq(t.ones(4, 2, dtype=t.float64), matrix(t, 4, 1))
     ),
     "lstsq_gelsd": lambda t: list(t.linalg.lstsq(matrix(t, 5, 3), matrix(t, 5, 2), driver="gelsd")),
-    "lstsq_gradient": lambda t: (lambda a, b: summed(t.linalg.lstsq(a, b).solution, a, b))(
+    "lstsq_gradient": lambda t: (lambda a, b: sum_of_cubes(t.linalg.lstsq(a, b).solution, a, b))(
         matrix(t, 4, 2), matrix(t, 4, 1)
     ),
     "lstsq_gels": lambda t: list(
@@ -144,17 +144,19 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {
     "nuclear_norm_vector": lambda t: t.nuclear_norm(t.ones(2)),
     "einsum_nothing": lambda t: t.einsum("", []),
     "lapack": lambda t: int(t._C.has_lapack),
-    "matrix_exp": lambda t: (lambda a: summed(t.linalg.matrix_exp(a), a))(matrix(t, 3, 3)),
+    "matrix_exp": lambda t: (lambda a: sum_of_cubes(t.linalg.matrix_exp(a), a))(matrix(t, 3, 3)),
     "matrix_exp_large": lambda t: t.matrix_exp(matrix(t, 2, 3, 3) * 5),
     "matrix_exp_beside_larger": lambda t: [
         t.matrix_exp(t.tensor([[[large, 0.0], [0.0, 1.0]], [[1.0, 2.0], [3.0, 4.0]]]).double())[1]
         for large in (1e3, 1e30, math.inf, math.nan)
     ],
     "matrix_exp_far_beside": lambda t: (
-        lambda a: summed(t.matrix_exp(t.stack([a * 2, a, a / 50])), a)
+        lambda a: sum_of_cubes(t.matrix_exp(t.stack([a * 2, a, a / 50])), a)
     )(matrix(t, 3, 3)),
     "matrix_exp_rows": lambda t: t.linalg.matrix_exp(matrix(t, 2, 3)),
-    "eigvalsh_empty": lambda t: (lambda a: summed(t.linalg.eigvalsh(a), a))(matrix(t, 2, 0, 0)),
+    "eigvalsh_empty": lambda t: (lambda a: sum_of_cubes(t.linalg.eigvalsh(a), a))(
+        matrix(t, 2, 0, 0)
+    ),
     **{
         f"cholesky_solve_{upper}": lambda t, upper=upper: twice(
             t, lambda b, a: t.cholesky_solve(b, a, upper), matrix(t, 2, 1, 3, 2), matrix(t, 3, 3)

@@ -279,12 +279,12 @@ def make_fx(t: Any) -> Any:
     return importlib.import_module(f"{package}.fx.experimental.proxy_tensor").make_fx
 
 
-def traced(t: Any, case: Case) -> Any:
+def trace(t: Any, case: Case) -> Any:
     function, arguments = case(t)
     return make_fx(t)(function)(*arguments)
 
 
-def other(value: Any, t: Any) -> Any:
+def other_arguments(value: Any, t: Any) -> Any:
     """Other arguments of the same structure."""
     return value * 0.5 + 1 if isinstance(value, t.Tensor) else value
 
@@ -299,7 +299,7 @@ def values(result: Any, t: Any) -> Any:
 
 @pytest.mark.parametrize("name", SAME)
 def test_the_code_is_that_of_pytorch(name: str) -> None:
-    assert traced(pygrad.torch, SAME[name]).code == traced(torch, SAME[name]).code
+    assert trace(pygrad.torch, SAME[name]).code == trace(torch, SAME[name]).code
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's forward mode
@@ -311,9 +311,10 @@ def test_the_graph_computes_what_the_function_does(name: str) -> None:
         function, arguments = case(t)
         tree_map = t.utils._pytree.tree_map
         first, second = (
-            [tree_map(lambda each, t=t: other(each, t), a) for a in arguments] for _ in range(2)
+            [tree_map(lambda each, t=t: other_arguments(each, t), a) for a in arguments]
+            for _ in range(2)
         )
-        found.append(values((traced(t, case)(*first), first), t))
+        found.append(values((trace(t, case)(*first), first), t))
         expected = values((function(*second), second), t)
         assert found[-1] == pytest.approx(expected, rel=1e-5, abs=1e-6)
     assert found[0] == pytest.approx(found[1], rel=1e-4, abs=1e-5)
@@ -327,7 +328,7 @@ def test_a_number_that_arguments_decide_is_refused_as_by_pytorch(function: Any) 
     texts = []
     for t in (pygrad.torch, torch):
         with pytest.raises(RuntimeError) as caught:
-            traced(t, lambda t: (function, (row(t),)))
+            trace(t, lambda t: (function, (row(t),)))
         texts.append(str(caught.value))
     assert texts[0] == texts[1]
 
@@ -358,7 +359,7 @@ def test_common_calls_are_put_together_as_by_pytorch() -> None:
         package = "torch" if t is torch else "pygrad.torch"
         passes = importlib.import_module(f"{package}.fx.passes.dialect.common.cse_pass")
 
-        module = traced(t, repeats)
+        module = trace(t, repeats)
         result = passes.CSEPass(banned_ops=passes.get_CSE_banned_ops())(module)
         again = passes.CSEPass(banned_ops=passes.get_CSE_banned_ops())(result.graph_module)
         codes.append((result.modified, again.modified, result.graph_module.code))

@@ -12,7 +12,7 @@ ALONG = "cumsum cumprod softmax log_softmax softmin".split()
 OF_ONE_DIM = ("argmax", "argmin", "median")
 
 
-def called(t: Any, name: str, x: Any, dim: int, **options: Any) -> Any:
+def call(t: Any, name: str, x: Any, dim: int, **options: Any) -> Any:
     op = getattr(t.masked, name)
     return op(x, dim=dim, **options)
 
@@ -25,7 +25,7 @@ def test_fully_masked_rows_give_the_identity(name: str) -> None:
         found = []
         for chosen in (mask, mask[0], mask.double(), mask.long() * 3, None):
             leaf = x.clone().requires_grad_()
-            y = called(t, name, leaf, 1, mask=chosen)
+            y = call(t, name, leaf, 1, mask=chosen)
             found.append(y)
             if y.requires_grad and name != "median":
                 found += t.autograd.grad(y.sum(), leaf)

@@ -23,7 +23,7 @@ def flags(*tensors: Any) -> list[Any]:
     return [(x.requires_grad, x.is_leaf, x.is_inference(), x.grad_fn is None) for x in tensors]
 
 
-def warned(call: Callable[[], Any]) -> list[tuple[str, str]]:
+def warnings_of(call: Callable[[], Any]) -> list[tuple[str, str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
@@ -204,14 +204,14 @@ def recursion_of_a_decorated_function(t: Any) -> Any:
     seen = []
 
     @t.no_grad()
-    def down(n: int) -> None:
+    def descend(n: int) -> None:
         seen.append(state(t))
         if n:
             with t.enable_grad():
-                down(n - 1)
+                descend(n - 1)
                 seen.append(state(t))
 
-    down(3)
+    descend(3)
     return seen
 
 
@@ -291,7 +291,7 @@ def decorated_classes(t: Any) -> Any:
 
         seen.extend([Thing().method(), isinstance(Thing, type), hasattr(Thing, "kind")])
 
-    return warned(decorate), seen, warned(lambda: t.inference_mode()(dict))
+    return warnings_of(decorate), seen, warnings_of(lambda: t.inference_mode()(dict))
 
 
 @script

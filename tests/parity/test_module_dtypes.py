@@ -100,17 +100,17 @@ def values(t: Any, shape: tuple[int, ...], phase: float, dtype: str) -> Any:
     return t.complex(real, real.mul(3).cos()).to(kind) if kind.is_complex else real.to(kind)
 
 
-def converted(t: Any, module: Any, dtype: str) -> Any:
+def convert(t: Any, module: Any, dtype: str) -> Any:
     if dtype == "float16":
         return module.half()
     return module.bfloat16() if dtype == "bfloat16" else module.to(getattr(t, dtype))
 
 
-def trained(t: Any, name: str, dtype: str) -> list[Any]:
+def train(t: Any, name: str, dtype: str) -> list[Any]:
     """What a module of that type gives, its gradients, and its state, loaded by another."""
     make, shape, *count = MODULES[name]
     t.manual_seed(0)
-    module = converted(t, make(t.nn), dtype)
+    module = convert(t, make(t.nn), dtype)
     if "norm" not in name or "batch" in name:
         for k, p in enumerate(module.parameters()):
             p.data.copy_(values(t, tuple(p.shape), 0.7 * k, dtype) * 0.5)
@@ -137,7 +137,7 @@ def test_modules(name: str, dtype: str) -> None:
         pytest.skip(MORE[name])
 
     def run(t: Any) -> list[Any]:
-        found, warnings = result_of(lambda: trained(t, name, dtype))
+        found, warnings = result_of(lambda: train(t, name, dtype))
         return [found, [text.split(" (Trig")[0] for text in warnings if "oneDNN" not in text]]
 
     # the vectors of a spectral norm are computed before the module is converted

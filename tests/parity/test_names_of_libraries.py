@@ -605,10 +605,10 @@ def test_batches_by_types_of_samples() -> None:
         class Own:
             value = 2.0
 
-        def joined(batch: Any, *, collate_fn_map: Any = None) -> Any:
+        def join(batch: Any, *, collate_fn_map: Any = None) -> Any:
             return t.tensor([each.value for each in batch])
 
-        table = {**c.default_collate_fn_map, Own: joined}
+        table = {**c.default_collate_fn_map, Own: join}
         loader = t.utils.data.DataLoader([1, 2, 3], batch_size=2)
         kind = d._DatasetKind
         fetch = kind.create_fetcher(kind.Map, [5, 6, 7], True, c.default_collate, False).fetch
@@ -721,7 +721,7 @@ def test_steps_of_vmap_may_be_replaced() -> None:
     def script(t: Any) -> Any:
         steps, called = module(t, "_functorch.vmap"), []
 
-        def noted(name: str, step: Any) -> Any:
+        def note_step(name: str, step: Any) -> Any:
             def call(*args: Any) -> Any:
                 called.append(name)
                 return step(*args)
@@ -730,7 +730,7 @@ def test_steps_of_vmap_may_be_replaced() -> None:
 
         with pytest.MonkeyPatch.context() as patch:
             for name in names.split():
-                patch.setattr(steps, name, noted(name, getattr(steps, name)))
+                patch.setattr(steps, name, note_step(name, getattr(steps, name)))
             found = t.vmap(lambda x, y: x * y, (0, None))(t.ones(2), 3.0)
         return found, called
 

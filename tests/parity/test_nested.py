@@ -32,24 +32,24 @@ def example(t: Any, layout: str, rank: int = 2, requires_grad: bool = False) -> 
     return t.nested.nested_tensor(entries, layout=kind, requires_grad=requires_grad)
 
 
-def shown(x: Any) -> Any:
+def summary(x: Any) -> Any:
     """What is to be the same of a result."""
     if type(x).__name__ == "dtype":
         return str(x)
     if isinstance(x, (tuple, list)):
-        return [shown(each) for each in x]
+        return [summary(each) for each in x]
     if not getattr(x, "is_nested", False):
-        return ragged(x) if isinstance(x, str) or type(x).__name__ == "SymInt" else x
+        return plain_text(x) if isinstance(x, str) or type(x).__name__ == "SymInt" else x
     return [str(x.layout), str(x.dtype), x.dim(), x.requires_grad, x.is_contiguous(), *x.unbind()]
 
 
-def ragged(x: Any) -> str:
+def plain_text(x: Any) -> str:
     """A text in which ragged sizes have one name, and nodes no address."""
     return re.sub(r"0x[0-9a-f]+", "0x", re.sub(r"\bj\d+\b", "j", str(x)))
 
 
 def first_line(text: Any) -> Any:
-    return ragged(text.split("\n")[0]) if isinstance(text, str) else text
+    return plain_text(text.split("\n")[0]) if isinstance(text, str) else text
 
 
 # ------------------------------------------------------------------ making
@@ -147,7 +147,7 @@ MADE: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", MADE)
 def test_made(name: str) -> None:
-    both(lambda t: first_line(result_or_error(lambda: shown(MADE[name](t)))))
+    both(lambda t: first_line(result_or_error(lambda: summary(MADE[name](t)))))
 
 
 DESCRIBED: dict[str, Callable[[Any], Any]] = {
@@ -184,7 +184,9 @@ DESCRIBED: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("layout", ["jagged", "strided"])
 @pytest.mark.parametrize("name", DESCRIBED)
 def test_described(name: str, layout: str) -> None:
-    both(lambda t: first_line(result_or_error(lambda: shown(DESCRIBED[name](example(t, layout))))))
+    both(
+        lambda t: first_line(result_or_error(lambda: summary(DESCRIBED[name](example(t, layout)))))
+    )
 
 
 STRIDED_SIZES: dict[str, Callable[[Any], Any]] = {
@@ -291,7 +293,7 @@ BOTH_REFUSE: dict[str, Op] = {
 @pytest.mark.parametrize("name", ELEMENTS | SHAPES | COMPUTED)
 def test_results(name: str, layout: str) -> None:
     op = (ELEMENTS | SHAPES | COMPUTED)[name]
-    both(lambda t: shown(op(t, example(t, layout))), rtol=1e-12, atol=1e-14)
+    both(lambda t: summary(op(t, example(t, layout))), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("layout", ["jagged", "strided"])
@@ -299,7 +301,7 @@ def test_results(name: str, layout: str) -> None:
 def test_refused(name: str, layout: str) -> None:
     both(
         lambda t: first_line(
-            result_or_error(lambda: shown(BOTH_REFUSE[name](t, example(t, layout))))
+            result_or_error(lambda: summary(BOTH_REFUSE[name](t, example(t, layout))))
         )
     )
 
@@ -439,7 +441,7 @@ STRIDED: dict[str, Op] = {
 
 def results(ops: dict[str, Op], name: str, layout: str, rank: int) -> None:
     def script(t: Any) -> Any:
-        return first_line(result_or_error(lambda: shown(ops[name](t, example(t, layout, rank)))))
+        return first_line(result_or_error(lambda: summary(ops[name](t, example(t, layout, rank)))))
 
     both(script, rtol=1e-12, atol=1e-14)
 
@@ -488,22 +490,22 @@ def test_gradients(name: str, layout: str) -> None:
 BACKWARD: dict[str, Op] = {
     "no_gradient": lambda t, x: (2 * x).backward(),
     "plain_gradient": lambda t, x: (2 * x).backward(t.ones(3, 4, 3, dtype=t.float64)),
-    "ones": lambda t, x: ((2 * x).backward(t.ones_like(x)), shown(x.grad))[1],
-    "of_gradient": lambda t, x: shown(t.autograd.grad(2 * x, x, t.ones_like(x))),
+    "ones": lambda t, x: ((2 * x).backward(t.ones_like(x)), summary(x.grad))[1],
+    "of_gradient": lambda t, x: summary(t.autograd.grad(2 * x, x, t.ones_like(x))),
     "hook": lambda t, x: (
         x.register_hook(lambda grad: 2 * grad),
         t.nested.to_padded_tensor(x, 0.0).sum().backward(),
-        shown(x.grad),
+        summary(x.grad),
     )[2],
     "leaf": lambda t, x: (x.is_leaf, (2 * x).is_leaf, x.grad_fn, (2 * x).grad_fn.name()),
-    "retained": lambda t, x: _retained(t, 2 * x),
+    "retained": lambda t, x: _retain(t, 2 * x),
 }
 
 
-def _retained(t: Any, y: Any) -> Any:
+def _retain(t: Any, y: Any) -> Any:
     y.retain_grad()
     t.nested.to_padded_tensor(y, 0.0).sum().backward()
-    return shown(y.grad)
+    return summary(y.grad)
 
 
 @pytest.mark.parametrize("layout", ["jagged", "strided"])

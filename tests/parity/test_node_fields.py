@@ -43,7 +43,7 @@ def node_of(result: Any) -> Any:
     return getattr(result, "grad_fn", None)
 
 
-def called(function: Any, entry: Entry, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def call(function: Any, entry: Entry, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if entry.mutates:
         args = [args[0].clone(), *args[1:]]
     pygrad.manual_seed(1)
@@ -121,8 +121,8 @@ def disagreements(entry: Entry, sample: Call, chosen: set[int]) -> set[str]:
     tensors = with_grad(sample, inputs(sample))
     for place, tensor in enumerate(tensors):
         tensor.requires_grad_(place in chosen)
-    mine = called(entry.function, entry, *fill_sample(sample, tensors))
-    other = called(theirs(entry), entry, *torch_arguments(sample, chosen))
+    mine = call(entry.function, entry, *fill_sample(sample, tensors))
+    other = call(theirs(entry), entry, *torch_arguments(sample, chosen))
     found = set()
     for x, y in together(mine, other):
         a, b = fields(x), fields(y)
@@ -140,12 +140,12 @@ APART = {
 }
 
 
-def compared() -> list[Any]:
+def compared_entries() -> list[Any]:
     found = [e for e in entries() if not e.id.startswith("_C") and theirs(e) and samples(e)]
     return [e for e in found if e.id not in APART]
 
 
-@pytest.mark.parametrize("entry", compared(), ids=lambda entry: entry.id)
+@pytest.mark.parametrize("entry", compared_entries(), ids=lambda entry: entry.id)
 def test_saved_attributes(entry: Entry) -> None:
     found: set[str] = set()
     with warnings.catch_warnings():

@@ -99,7 +99,7 @@ whether a result is a view are those of what they are composed of.
 """
 
 
-def compared(entry: Entry) -> bool:
+def is_compared(entry: Entry) -> bool:
     return function(entry, torch) is not None and entry.id not in OF_FREE_SIGNS
 
 
@@ -127,7 +127,7 @@ def tensors(values: Any) -> list[Any]:
     return [value for value in leaves(values) if is_tensor(value)]
 
 
-@sweep_entries(compared)
+@sweep_entries(is_compared)
 def test_result(entry: Entry, sample: Call) -> None:
     mine = outcome(lambda: call(entry, pygrad, sample)[3])
     theirs = outcome(lambda: call(entry, torch, sample)[3])
@@ -141,7 +141,7 @@ def test_result(entry: Entry, sample: Call) -> None:
             assert a._is_view() == b._is_view()
 
 
-@sweep_entries(compared)
+@sweep_entries(is_compared)
 def test_gradient_and_node(entry: Entry, sample: Call) -> None:
     if entry.name in UNINITIALISED or f"gradient {entry.id}" in APART:
         return
@@ -169,7 +169,7 @@ def test_gradient_and_node(entry: Entry, sample: Call) -> None:
     assert_same_outcome(mine, theirs, rtol=1e-5, atol=1e-8)
 
 
-@sweep_entries(compared)
+@sweep_entries(is_compared)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtype(entry: Entry, sample: Call, dtype: str) -> None:
     if entry.name in UNINITIALISED or f"{dtype} {entry.id}" in APART:
@@ -190,7 +190,7 @@ def unit(what: X) -> X:
     return replace(what, shape=tuple(1 for _ in what.shape))
 
 
-@sweep_entries(compared)
+@sweep_entries(is_compared)
 @pytest.mark.parametrize("change", [emptied, scalar, unit, doubled])
 def test_other_shape(entry: Entry, sample: Call, change: Any) -> None:
     if entry.name in UNINITIALISED or f"{change.__name__} {entry.id}" in APART:
@@ -206,7 +206,7 @@ def test_other_shape(entry: Entry, sample: Call, change: Any) -> None:
         assert_same_outcome(mine, theirs)
 
 
-@sweep_entries(lambda entry: compared(entry) and not entry.mutates)
+@sweep_entries(lambda entry: is_compared(entry) and not entry.mutates)
 def test_strides_of_a_transposed_input(entry: Entry, sample: Call) -> None:
     if entry.name in UNINITIALISED or f"transposed {entry.id}" in APART:
         return
@@ -262,7 +262,10 @@ LENIENT = {
 
 def has_out(entry: Entry) -> bool:
     return (
-        "out" in entry.words and compared(entry) and not entry.mutates and entry.id not in LENIENT
+        "out" in entry.words
+        and is_compared(entry)
+        and not entry.mutates
+        and entry.id not in LENIENT
     )
 
 
@@ -288,9 +291,9 @@ def test_other_dtypes_are_taken_where_pytorch_takes_them(
     for i, other in product(range(len(kinds)), PLACES):
         places = [*kinds[:i], other, *kinds[i + 1 :]]
         mine, theirs = (outcome(lambda t=t, p=places: run(t, p)) for t in (pygrad, torch))
-        assert described(mine) == described(theirs), places
+        assert dtypes_of(mine) == dtypes_of(theirs), places
 
 
-def described(found: Outcome) -> Any:
+def dtypes_of(found: Outcome) -> Any:
     """The dtypes, or whether it is refused."""
     return bool(found.error) or [str(v.dtype).split(".")[-1] for v in leaves(found.values)]

@@ -111,24 +111,24 @@ def test_lbfgs_of_complex_parameters(search: str | None) -> None:
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "Adagrad"])
 def test_fused_steps_are_of_real_parameters(kind: str) -> None:
-    def refused(t: Any) -> Any:
+    def step_fused(t: Any) -> Any:
         p = t.tensor([1j], requires_grad=True)
         p.grad = t.ones_like(p)
         return getattr(t.optim, kind)([p], fused=True).step()
 
-    both(refused)
+    both(step_fused)
 
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam", "RMSprop"])
 def test_a_gradient_may_be_a_lazy_conjugate(kind: str) -> None:
-    def stepped(lazy: bool) -> Any:
+    def step(lazy: bool) -> Any:
         p = pygrad.tensor([1j, 2.0], requires_grad=True)
         gradient = pygrad.tensor([1 + 2j, 3 - 1j]).conj()
         p.grad = gradient if lazy else gradient.resolve_conj()
         getattr(pygrad.optim, kind)([p], lr=0.5, weight_decay=0.1).step()
         return p.tolist()
 
-    assert stepped(True) == stepped(False)
+    assert step(True) == step(False)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)

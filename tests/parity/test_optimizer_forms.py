@@ -45,13 +45,13 @@ def module(t: Any, name: str) -> Any:
 
 
 def lists(t: Any, kinds: list[str]) -> list[list[Any]]:
-    def like(start: float) -> list[Any]:
+    def pair_from(start: float) -> list[Any]:
         values = t.arange(start, start + 5)
         return [(values[:2] / 7).clone(), (values[2:] / 7).clone()]
 
-    params, grads = like(1.0), [-x for x in like(3.0)]
+    params, grads = pair_from(1.0), [-x for x in pair_from(3.0)]
     states = [
-        [] if kind == "-" else [t.tensor(1.0), t.tensor(1.0)] if kind == "1" else like(2.0 + i)
+        [] if kind == "-" else [t.tensor(1.0), t.tensor(1.0)] if kind == "1" else pair_from(2.0 + i)
         for i, kind in enumerate(kinds)
     ]
     return [params, grads, *states, [t.tensor(3.0), t.tensor(7.0)]]

@@ -144,7 +144,7 @@ def other_data(t: Any, optimizer: Any, params: Any) -> None:
     params[0].data = t.zeros_like(params[0])
 
 
-def loaded(t: Any, optimizer: Any, params: Any) -> None:
+def reload(t: Any, optimizer: Any, params: Any) -> None:
     saved = copy.deepcopy(optimizer.state_dict())
     optimizer.step()
     optimizer.load_state_dict(saved)
@@ -184,7 +184,7 @@ EDITS: dict[str, Callable[[Any, Any, Any], None]] = {
             copied_group,
             no_gradient,
             other_data,
-            loaded,
+            reload,
             in_a_hook,
         )
     },

@@ -681,13 +681,13 @@ def redispatch(t: Any) -> Any:
             r.append(func.__name__)
             return t.overrides.redispatch_function(func, types, args, kwargs)
 
-    def scaled(a: Any, b: Any) -> Any:
+    def scale(a: Any, b: Any) -> Any:
         if t.overrides.has_torch_function((a, b)):
-            return t.overrides.handle_torch_function(scaled, (a, b), a, b)
+            return t.overrides.handle_torch_function(scale, (a, b), a, b)
         return a * b + 1
 
     x = t.ones(1).as_subclass(Loud)
-    return [scaled(x, x), x.add(1), x.shape, r]
+    return [scale(x, x), x.add(1), x.shape, r]
 
 
 # ------------------------------------------------------------------ modes

@@ -9,7 +9,7 @@ import pytest
 from oracle import both
 
 
-def padded(t: Any) -> Any:
+def make_padded(t: Any) -> Any:
     values = np.random.default_rng(0).uniform(-1, 1, (5, 4, 3))
     return t.from_numpy(values).requires_grad_()
 
@@ -22,7 +22,7 @@ LENGTHS = {"sorted": [5, 3, 3, 1], "unsorted": [2, 5, 1, 3], "equal": [5, 5, 5, 
 def test_packing_and_back(order: str, batch_first: bool) -> None:
     def script(t: Any) -> Any:
         rnn = t.nn.utils.rnn
-        x = padded(t)
+        x = make_padded(t)
         given = x.transpose(0, 1) if batch_first else x
         lengths = t.tensor(LENGTHS[order])
         packed = rnn.pack_padded_sequence(given, lengths, batch_first, enforce_sorted=False)
@@ -50,7 +50,7 @@ def test_layer_over_packed(order: str, kind: str, options: Any, state: bool) -> 
     def script(t: Any) -> Any:
         rnn = t.nn.utils.rnn
         layer = getattr(t.nn, kind)(3, 2, **options).double()
-        x = padded(t)
+        x = make_padded(t)
         packed = rnn.pack_padded_sequence(x, t.tensor(LENGTHS[order]), enforce_sorted=False)
         output, last = layer(packed)
         if state:

@@ -61,7 +61,7 @@ def linear(t: Any) -> Any:
     return layer
 
 
-def described(module: Any) -> list[Any]:
+def describe(module: Any) -> list[Any]:
     return [
         repr(module),
         [(name, p.requires_grad, tuple(p.shape)) for name, p in module.named_parameters()],
@@ -70,7 +70,7 @@ def described(module: Any) -> list[Any]:
     ]
 
 
-def trained(t: Any, made: Any, shape: Any) -> list[Any]:
+def train(t: Any, made: Any, shape: Any) -> list[Any]:
     x = t.arange(float(t.Size(shape).numel()), dtype=t.float64).reshape(shape).sin()
     optimizer = t.optim.SGD(made.parameters(), 0.1)
     seen = []
@@ -80,7 +80,7 @@ def trained(t: Any, made: Any, shape: Any) -> list[Any]:
         output.square().sum().backward()
         optimizer.step()
         seen += [output, made.weight, [p.grad for p in made.parameters()]]
-    return [*seen, made.eval()(x), *described(made)]
+    return [*seen, made.eval()(x), *describe(made)]
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -91,11 +91,11 @@ def test_orthogonal(layer: str, which: str | None, trivialization: bool) -> None
         made, shape = LAYERS[layer](t)
         nn = t.nn.utils.parametrizations
         made = nn.orthogonal(made, orthogonal_map=which, use_trivialization=trivialization)
-        seen = trained(t, made, shape)
+        seen = train(t, made, shape)
         start = t.arange(1.0, 1 + made.weight.numel(), dtype=t.float64).square().sin()
         seen.append(result_or_error(lambda: setattr(made, "weight", start.view_as(made.weight))))
         t.nn.utils.parametrize.remove_parametrizations(made, "weight")
-        return [*seen, *described(made)]
+        return [*seen, *describe(made)]
 
     both(script, rtol=1e-6, atol=1e-7)
 
@@ -106,9 +106,9 @@ def test_spectral_norm(layer: str, iterations: int) -> None:
     def script(t: Any) -> Any:
         made, shape = LAYERS[layer](t)
         made = t.nn.utils.parametrizations.spectral_norm(made, n_power_iterations=iterations)
-        seen = trained(t, made, shape)
+        seen = train(t, made, shape)
         t.nn.utils.parametrize.remove_parametrizations(made, "weight")
-        return [*seen, *described(made)]
+        return [*seen, *describe(made)]
 
     both(script)
 
@@ -119,10 +119,10 @@ def test_weight_norm(layer: str, dim: int | None) -> None:
     def script(t: Any) -> Any:
         made, shape = LAYERS[layer](t)
         made = t.nn.utils.parametrizations.weight_norm(made, dim=dim)
-        seen = trained(t, made, shape)
+        seen = train(t, made, shape)
         seen.append(result_or_error(lambda: setattr(made, "weight", made.weight.detach() * 2)))
         t.nn.utils.parametrize.remove_parametrizations(made, "weight")
-        return [*seen, *described(made)]
+        return [*seen, *describe(made)]
 
     both(script)
 
@@ -174,13 +174,13 @@ def test_functions_one_after_the_other() -> None:
         layer = linear(t).eval()
         result = p.register_parametrization(layer, "weight", made.Symmetric())
         seen = [result is layer, type(layer).__name__, layer.parametrizations.weight[0].training]
-        seen += [layer.weight, *described(layer), type(layer).__mro__[1].__name__]
+        seen += [layer.weight, *describe(layer), type(layer).__mro__[1].__name__]
         layer.weight = t.full((3, 3), 2.0, dtype=t.float64)
         seen += [layer.weight, layer.parametrizations.weight.original]
         p.register_parametrization(layer, "weight", made.Exp())
         p.register_parametrization(layer, "bias", made.Sum())
         layer(t.ones(3, dtype=t.float64)).sum().backward()
-        seen += [layer.weight, layer.bias, [q.grad for q in layer.parameters()], *described(layer)]
+        seen += [layer.weight, layer.bias, [q.grad for q in layer.parameters()], *describe(layer)]
         seen += [p.is_parametrized(layer, name) for name in ("weight", "bias", "other", None)]
         seen.append(result_or_error(lambda: setattr(layer, "weight", t.zeros(3, 3))))
         seen.append(result_or_error(lambda: p.remove_parametrizations(layer, "bias", False)))
@@ -188,7 +188,7 @@ def test_functions_one_after_the_other() -> None:
         p.remove_parametrizations(layer, "weight", leave_parametrized=False)
         seen += [layer.weight is before, layer.weight, type(layer).__name__]
         p.remove_parametrizations(layer, "bias")
-        seen += [type(layer).__name__, hasattr(layer, "parametrizations"), *described(layer)]
+        seen += [type(layer).__name__, hasattr(layer, "parametrizations"), *describe(layer)]
         seen.append(result_or_error(lambda: p.remove_parametrizations(layer, "bias")))
         return seen
 
@@ -201,7 +201,7 @@ def test_buffers() -> None:
         layer = t.nn.Module()
         layer.register_buffer("count", t.ones(2, 2))
         p.register_parametrization(layer, "count", functions(t).Exp())
-        seen = [layer.count, *described(layer), [name for name, _ in layer.named_buffers()]]
+        seen = [layer.count, *describe(layer), [name for name, _ in layer.named_buffers()]]
         p.remove_parametrizations(layer, "count")
         return [*seen, layer.count, [name for name, _ in layer.named_buffers()]]
 
@@ -246,7 +246,7 @@ def test_copies() -> None:
             type(twin) is type(layer),
             layer.weight,
             twin.weight,
-            *described(twin),
+            *describe(twin),
             result_or_error(lambda: pickle.dumps(layer)),
             result_or_error(lambda: layer.__getstate__()),
         ]
@@ -262,13 +262,13 @@ def test_transfer() -> None:
         p.register_parametrization(source, "bias", made.Sum())
         p.transfer_parametrizations_and_params(source, target, "weight")
         seen = [type(target).__name__, p.type_before_parametrizations(target).__name__]
-        seen += described(target)
+        seen += describe(target)
         p.transfer_parametrizations_and_params(source, target, "bias")
         bare = t.nn.Module()
         p.transfer_parametrizations_and_params(source, bare)
         p.transfer_parametrizations_and_params(t.nn.Linear(1, 1), bare)
         shared = target.parametrizations.weight.original is source.parametrizations.weight.original
-        return [*seen, shared, *described(target), *described(bare)]
+        return [*seen, shared, *describe(target), *describe(bare)]
 
     both(script)
 
@@ -288,7 +288,7 @@ def test_messages() -> None:
             p.register_parametrization(layer, "weight", made.Symmetric())
             return add(layer, *args, **options)
 
-        def assigned(*args: Any) -> Any:
+        def assign(*args: Any) -> Any:
             layer = linear(t)
             function = made.Gives(*args)
             p.register_parametrization(layer, "weight", function, unsafe=True)
@@ -313,8 +313,8 @@ def test_messages() -> None:
             *(add(linear(t), inverse=inverse) for inverse in (half, double, lambda x: 3)),
             *(further(inverse=inverse) for inverse in (half, double, lambda x: 3)),
             add(linear(t), inverse=lambda x: (x, 3)),
-            *(assigned() for _ in range(2)),
-            *(assigned(lambda x, y: x, pair) for _ in range(4)),
+            *(assign() for _ in range(2)),
+            *(assign(lambda x, y: x, pair) for _ in range(4)),
         ]
 
     both(script)

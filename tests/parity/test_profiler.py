@@ -178,17 +178,17 @@ def test_before_the_end_there_are_no_events() -> None:
     def script(t: Any) -> Any:
         prof = t.autograd.profiler.profile()
 
-        def shown() -> list[Any]:
+        def show() -> list[Any]:
             total = prof.total_average()
             return [
                 *(str(prof), repr(prof), prof.table(), prof.key_averages()),
                 *(prof.function_events, prof.self_cpu_time_total, total.key, total.count),
             ]
 
-        found = shown()
+        found = show()
         with prof:
             t.ones(2)
-            found += shown()
+            found += show()
         return [*found, len(prof.function_events) > 0]
 
     both(script)
@@ -197,7 +197,7 @@ def test_before_the_end_there_are_no_events() -> None:
 # ------------------------------------------------------------------ events made by hand
 
 
-def nested(library: Any, spans: list[tuple[int, int, int]], **more: Any) -> Any:
+def children_of(library: Any, spans: list[tuple[int, int, int]], **more: Any) -> Any:
     """The places of the children of each event, of spans (thread, start, end)."""
     util = library.autograd.profiler_util
     found = util.EventList(
@@ -223,15 +223,15 @@ SPANS = {
 @pytest.mark.parametrize("how", ["plain", "asynchronous", "elsewhere"])
 @pytest.mark.parametrize("name", SPANS)
 def test_events_are_put_into_each_other(name: str, how: str) -> None:
-    def found(library: Any) -> Any:
+    def find(library: Any) -> Any:
         kinds = {
             "plain": {},
             "asynchronous": {"is_async": True},
             "elsewhere": {"device_type": library.autograd.DeviceType.CUDA},
         }
-        return nested(library, SPANS[name], **kinds[how])
+        return children_of(library, SPANS[name], **kinds[how])
 
-    assert found(pygrad) == found(torch)
+    assert find(pygrad) == find(torch)
 
 
 def test_fields_of_an_event() -> None:

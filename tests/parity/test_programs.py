@@ -439,7 +439,7 @@ def perform(step: tuple[Any, ...], library: Any, tensors: list[Any], seen: list[
     return watch(step, library, tensors, seen)
 
 
-def refused(step: tuple[Any, ...], tensors: list[Any]) -> bool:
+def is_refused(step: tuple[Any, ...], tensors: list[Any]) -> bool:
     """Logic on a leaf or a view of one, which pygrad refuses as any other write, and PyTorch does
     not.
     """
@@ -455,4 +455,4 @@ def refused(step: tuple[Any, ...], tensors: list[Any]) -> bool:
 )
 def test_custom_functions_and_checkpoints_do_the_same(steps: list[tuple[Any, ...]]) -> None:
     """With hooks, views, writes and higher orders between."""
-    follow(steps, perform, lambda step, theirs: clashes(step, theirs) or refused(step, theirs))
+    follow(steps, perform, lambda step, theirs: clashes(step, theirs) or is_refused(step, theirs))

@@ -48,7 +48,7 @@ def plain(value: Any) -> Any:
     return value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
 
 
-def of_class(name: str, theirs: type, ours: Any) -> Iterator[tuple[str, Any, Any]]:
+def methods_of(name: str, theirs: type, ours: Any) -> Iterator[tuple[str, Any, Any]]:
     """The methods of a class that are functions of Python, with ours."""
     for short, method in vars(theirs).items():
         found = inspect.getattr_static(ours, short, None)
@@ -85,7 +85,7 @@ def pairs() -> Iterator[tuple[str, Any, Any]]:
             if not isinstance(value, type):
                 yield f"{module}.{short}", value, found
             elif isinstance(found, type):
-                yield from of_class(f"{module}.{short}", value, found)
+                yield from methods_of(f"{module}.{short}", value, found)
 
 
 def signature(function: Any) -> inspect.Signature | None:

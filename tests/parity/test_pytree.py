@@ -230,7 +230,7 @@ def test_what_is_deprecated_says_so() -> None:
         class Own:
             pass
 
-        def told(call: Any) -> Any:
+        def warnings_of(call: Any) -> Any:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 call()
@@ -238,14 +238,16 @@ def test_what_is_deprecated_says_so() -> None:
 
         spec = p.tree_structure([1])
         return [
-            told(lambda: p._register_pytree_node(Own, lambda o: ([], 1), lambda *_: Own())),
-            told(lambda: p._register_pytree_node(Own, lambda o: ([], 1), lambda *_: Own(), 1)),
-            told(lambda: p.LeafSpec()),
-            told(lambda: spec.children_specs),
-            told(lambda: p._is_leaf(1)),
-            told(lambda: p._is_namedtuple_instance(1)),
-            told(lambda: p.pytree_to_str(spec)),
-            told(lambda: p.str_to_pytree(p.treespec_dumps(spec))),
+            warnings_of(lambda: p._register_pytree_node(Own, lambda o: ([], 1), lambda *_: Own())),
+            warnings_of(
+                lambda: p._register_pytree_node(Own, lambda o: ([], 1), lambda *_: Own(), 1)
+            ),
+            warnings_of(lambda: p.LeafSpec()),
+            warnings_of(lambda: spec.children_specs),
+            warnings_of(lambda: p._is_leaf(1)),
+            warnings_of(lambda: p._is_namedtuple_instance(1)),
+            warnings_of(lambda: p.pytree_to_str(spec)),
+            warnings_of(lambda: p.str_to_pytree(p.treespec_dumps(spec))),
         ]
 
     both(script)

@@ -47,7 +47,7 @@ def ran(t: Any, layer: Any, *given: Any) -> Any:
     return found, [each.grad for each in (*leaves, *layer.parameters())]
 
 
-def made(t: Any, name: str, args: Any, options: Any) -> Any:
+def make(t: Any, name: str, args: Any, options: Any) -> Any:
     t.manual_seed(5)
     return getattr(t.nn, name)(*args, **options, dtype=t.float64)
 
@@ -58,7 +58,7 @@ def made(t: Any, name: str, args: Any, options: Any) -> Any:
 )
 def test_layer(name: str, args: Any, options: Any, given: str) -> None:
     def run(t: Any) -> Any:
-        layer = made(t, name, args, options).train(given != "eval")
+        layer = make(t, name, args, options).train(given != "eval")
         layer.flatten_parameters()
         rows = layer.num_layers * (2 if layer.bidirectional else 1)
         shape = (2, 5, 4) if layer.batch_first else (5, 2, 4)
@@ -90,7 +90,7 @@ CELLS = [
 @pytest.mark.parametrize(("name", "options"), CELLS, ids=[f"{n}{o}" for n, o in CELLS])
 def test_cell(name: str, options: Any, with_state: bool, batch: Any) -> None:
     def run(t: Any) -> Any:
-        cell = made(t, name, (4, 3), options)
+        cell = make(t, name, (4, 3), options)
         h = numbers(t, *batch, 3)
         hx = (h, numbers(t, *batch, 3)) if name == "LSTMCell" else h
         given = (numbers(t, *batch, 4), hx) if with_state else (numbers(t, *batch, 4),)
@@ -174,7 +174,7 @@ FUNCTIONS = [
 )
 def test_function_of_torch(name: str, kind: str, options: Any, packed: bool) -> None:
     def run(t: Any) -> Any:
-        layer = made(t, kind, (4, 3), options)
+        layer = make(t, kind, (4, 3), options)
         rows = layer.num_layers * (1 + layer.bidirectional)
         hx: Any = numbers(t, rows, 2, options.get("proj_size", 3))
         if kind == "LSTM":
@@ -206,7 +206,7 @@ def test_function_of_torch(name: str, kind: str, options: Any, packed: bool) -> 
 )
 def test_cell_of_torch(name: str, kind: str, options: Any, bias: bool) -> None:
     def run(t: Any) -> Any:
-        cell = made(t, kind, (4, 3), options | {"bias": bias})
+        cell = make(t, kind, (4, 3), options | {"bias": bias})
         state = numbers(t, 2, 3)
         hx = (state, numbers(t, 2, 3)) if kind == "LSTMCell" else state
         found = getattr(t, name)(numbers(t, 2, 4), hx, *cell.parameters())
@@ -229,7 +229,7 @@ def test_cell_of_torch(name: str, kind: str, options: Any, bias: bool) -> None:
 )
 def test_refusal_of_torchs_function(call: Any) -> None:
     def run(t: Any) -> Any:
-        layer = made(t, "LSTM", (4, 3), {})
+        layer = make(t, "LSTM", (4, 3), {})
         return call(t, numbers(t, 5, 2, 4), numbers(t, 1, 2, 3), [*layer.parameters()])
 
     both(run)

@@ -12,7 +12,7 @@ from oracle import both, torch, warnings_of
 import pygrad
 
 
-def drawn(t: Any, seed: int, *shape: int) -> Any:
+def draw(t: Any, seed: int, *shape: int) -> Any:
     values = np.random.default_rng(seed).uniform(-1.4, 1.4, shape)
     return t.from_numpy(values).requires_grad_()
 
@@ -26,7 +26,7 @@ SHAPES = {"image": ((2, 3, 4, 5), (2, 3, 2, 2)), "volume": ((1, 2, 3, 4, 2), (1,
 @pytest.mark.parametrize("align_corners", [True, False])
 def test_grid_sample(shape: str, mode: str, padding_mode: str, align_corners: bool) -> None:
     def script(t: Any) -> Any:
-        image, grid = (drawn(t, k, *sizes) for k, sizes in enumerate(SHAPES[shape]))
+        image, grid = (draw(t, k, *sizes) for k, sizes in enumerate(SHAPES[shape]))
         output = t.nn.functional.grid_sample(image, grid, mode, padding_mode, align_corners)
         (output**3).sum().backward()
         return output, image.grad, grid.grad
@@ -38,7 +38,7 @@ def test_grid_sample(shape: str, mode: str, padding_mode: str, align_corners: bo
 @pytest.mark.parametrize("size", [(2, 3, 4, 5), (2, 1, 1, 3), (2, 1, 2, 3, 4)])
 def test_affine_grid(align_corners: bool, size: tuple[int, ...]) -> None:
     def script(t: Any) -> Any:
-        theta = drawn(t, 0, 2, len(size) - 2, len(size) - 1)
+        theta = draw(t, 0, 2, len(size) - 2, len(size) - 1)
         grid = t.nn.functional.affine_grid(theta, size, align_corners=align_corners)
         (grid**3).sum().backward()
         return grid, theta.grad
@@ -47,19 +47,19 @@ def test_affine_grid(align_corners: bool, size: tuple[int, ...]) -> None:
 
 
 def test_second_order_of_bicubic() -> None:
-    image, grid = (drawn(pygrad, k, *sizes) for k, sizes in enumerate(SHAPES["image"]))
+    image, grid = (draw(pygrad, k, *sizes) for k, sizes in enumerate(SHAPES["image"]))
 
-    def sampled(image: Any, grid: Any) -> Any:
+    def sample(image: Any, grid: Any) -> Any:
         return pygrad.nn.functional.grid_sample(image, grid, "bicubic", align_corners=False)
 
-    assert pygrad.autograd.gradgradcheck(sampled, (image, grid))
+    assert pygrad.autograd.gradgradcheck(sample, (image, grid))
 
 
 @pytest.mark.parametrize("name", ["grid_sampler", "grid_sampler_2d", "grid_sampler_3d"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_modes_by_number(name: str, shape: str) -> None:
     def script(t: Any) -> Any:
-        image, grid = (drawn(t, k, *sizes) for k, sizes in enumerate(SHAPES[shape]))
+        image, grid = (draw(t, k, *sizes) for k, sizes in enumerate(SHAPES[shape]))
         return [getattr(t, name)(image, grid, mode, 3 % (mode + 2), True) for mode in (0, 1)]
 
     both(script)
@@ -68,7 +68,7 @@ def test_modes_by_number(name: str, shape: str) -> None:
 @pytest.mark.parametrize("align_corners", [True, False])
 def test_places_that_are_none(align_corners: bool) -> None:
     def script(t: Any) -> Any:
-        image = drawn(t, 0, 1, 1, 3, 3)
+        image = draw(t, 0, 1, 1, 3, 3)
         ends = [float("nan"), 0.3, float("inf"), 0.2, 1e30, -1e30, 0.1, 0.2]
         grid = t.tensor(ends, dtype=t.float64).reshape(1, 1, 4, 2)
         return t.nn.functional.grid_sample(image, grid, align_corners=align_corners)
@@ -110,7 +110,7 @@ def test_refused(name: str) -> None:
 @pytest.mark.parametrize("size", [(2, 3, 4, 5), (2, 1, 1, 3), (2, 1, 2, 3, 4), (2, 1, 0, 3)])
 def test_affine_grid_generator(size: tuple[int, ...]) -> None:
     def script(t: Any) -> Any:
-        theta = drawn(t, 0, 2, len(size) - 2, len(size) - 1)
+        theta = draw(t, 0, 2, len(size) - 2, len(size) - 1)
         return [t.affine_grid_generator(theta, size, aligned) for aligned in (True, False)]
 
     both(script, rtol=1e-9)

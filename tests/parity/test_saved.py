@@ -384,11 +384,11 @@ def disabling_hooks(t: Any) -> Any:
         with graph.disable_saved_tensors_hooks("first"), pair.scope():
             pass
 
-    def around() -> None:
+    def enter_both() -> None:
         with pair.scope(), graph.disable_saved_tensors_hooks("second"):
             pass
 
-    def nested() -> list[Any]:
+    def nest() -> list[Any]:
         with graph.disable_saved_tensors_hooks("outer"):
             with graph.disable_saved_tensors_hooks("inner"):
                 first = result_or_message(lambda: pair.scope().__enter__())
@@ -398,13 +398,13 @@ def disabling_hooks(t: Any) -> Any:
         with graph.disable_saved_tensors_hooks("third"):
             raise ValueError("mine")
 
-    def registered() -> Any:
+    def register() -> Any:
         with graph.disable_saved_tensors_hooks("fourth"):
             y = x.exp()
             y.grad_fn._raw_saved_result.register_hooks(pair.pack, pair.unpack)
             return y.grad_fn._saved_result
 
-    found = [result_or_message(call) for call in (inside, around, nested, raising, registered)]
+    found = [result_or_message(call) for call in (inside, enter_both, nest, raising, register)]
     found.append(result_or_message(lambda: graph.disable_saved_tensors_hooks(3).__enter__()))
     with pair.scope():
         x.sin()
@@ -451,7 +451,9 @@ def saving_on_the_cpu(t: Any) -> Any:
 
 @script
 def messages_of_modified_tensors(t: Any) -> Any:
-    def after(write: Callable[[Any], Any], make: Callable[[Any], Any], view: bool = False) -> Any:
+    def write_after(
+        write: Callable[[Any], Any], make: Callable[[Any], Any], view: bool = False
+    ) -> Any:
         with check(t):
             x = leaf(t, 1.0, 2.0)
             a = x * 1
@@ -471,18 +473,18 @@ def messages_of_modified_tensors(t: Any) -> Any:
             a.add_(1)
 
     return (
-        after(lambda a: a.add_(1), lambda s: s * s),
-        after(lambda a: a.add_(1).mul_(2), lambda s: s.sin()),
-        after(lambda a: a.exp_(), lambda s: s * s),
-        after(quietly, lambda s: s * s),
-        after(lambda a: a[:1].mul_(2), lambda s: s * s),
-        after(lambda a: a.mul_(2), lambda s: s * s, view=True),
-        after(lambda a: c.add_(1), lambda s: s * c),
-        after(lambda a: index.add_(0), lambda s: s[index]),
-        after(lambda a: a.detach().zero_(), lambda s: s * s),
-        after(lambda a: t.autograd.graph.increment_version(a), lambda s: s * s),
-        after(lambda a: a.add_(1), lambda s: s + s),
-        after(lambda a: a.index_put_((index,), c), lambda s: s * s),
+        write_after(lambda a: a.add_(1), lambda s: s * s),
+        write_after(lambda a: a.add_(1).mul_(2), lambda s: s.sin()),
+        write_after(lambda a: a.exp_(), lambda s: s * s),
+        write_after(quietly, lambda s: s * s),
+        write_after(lambda a: a[:1].mul_(2), lambda s: s * s),
+        write_after(lambda a: a.mul_(2), lambda s: s * s, view=True),
+        write_after(lambda a: c.add_(1), lambda s: s * c),
+        write_after(lambda a: index.add_(0), lambda s: s[index]),
+        write_after(lambda a: a.detach().zero_(), lambda s: s * s),
+        write_after(lambda a: t.autograd.graph.increment_version(a), lambda s: s * s),
+        write_after(lambda a: a.add_(1), lambda s: s + s),
+        write_after(lambda a: a.index_put_((index,), c), lambda s: s * s),
     )
 
 

@@ -28,7 +28,7 @@ def storages(t: Any) -> list[Any]:
     return [each.storage() for each in made] + [x[1].untyped_storage(), x.untyped_storage()[:2]]
 
 
-def written(x: Any) -> list[Any]:
+def write_storage(x: Any) -> list[Any]:
     storage, raw = x[1].storage(), x.untyped_storage()
     storage[0], storage[2:4] = 3.0, 2.0
     raw[7] = 64
@@ -84,7 +84,7 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "list_of_one_element": lambda t: t.tensor([t.ones(1), t.ones(1, 1), 2.0]),
     "list_of_float64": lambda t: t.tensor([t.ones(()).double(), 2.0]),
     "storage": lambda t: [repr(each) for each in storages(t)],
-    "storage_written": lambda t: written(t.zeros(2, 2)),
+    "storage_written": lambda t: write_storage(t.zeros(2, 2)),
     "storage_wrong": lambda t: [
         result_or_error(lambda i=i: t.ones(2).storage()[i]) for i in (2, "a", 1.5)
     ],

@@ -30,7 +30,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
 VALUES = [-4.0, -1.5, -0.25, 0.0, 0.25, 1.5, 4.0, 7.0]
 
 
-def saved(node: Any, *left_out: str) -> list[Any]:
+def saved_by(node: Any, *left_out: str) -> list[Any]:
     """The tensors that a node saved, by name."""
     names = [n for n in dir(node) if n.startswith("_saved") and n not in left_out]
     values = [(n, getattr(node, n)) for n in names]
@@ -46,7 +46,7 @@ def test_the_gradient_is_a_node_of_its_own(name: str) -> None:
         node = first.grad_fn
         edges = [(before.name(), k) for before, k in node.next_functions]
         # PyTorch's logsigmoid keeps a buffer that it needs on a GPU alone.
-        return [node.name(), *edges, *saved(node, "_saved_buffer"), first]
+        return [node.name(), *edges, *saved_by(node, "_saved_buffer"), first]
 
     both(script)
 

@@ -35,7 +35,7 @@ def run(t: Any, function: Any, args: list[Any], policy: Any, **options: Any) -> 
     return module(t).checkpoint(function, *args, use_reentrant=False, context_fn=made)
 
 
-def counted(t: Any, name: str, call: Callable[[], Any]) -> int:
+def count(t: Any, name: str, call: Callable[[], Any]) -> int:
     """How often an op runs in a call."""
     with t.autograd.profiler.profile() as prof:
         call()
@@ -84,7 +84,7 @@ def test_what_is_kept_does_not_run_again(name: str) -> None:
         policy = {"products": "sin", "all": "", "none": "?", "cheap ones": "mul"}[name]
         y = run(t, lambda x: (x.sin() * x).tan(), [x], lambda c, op, *a: policy in str(op)).sum()
         # PyTorch's profile also has the call that is answered from memory.
-        return [counted(t, "sin", lambda: y.backward()) - (t is torch), x.grad]
+        return [count(t, "sin", lambda: y.backward()) - (t is torch), x.grad]
 
     both(script)
 

@@ -13,7 +13,7 @@ import torch
 from fronts import signatures
 
 
-def described(function: Any) -> list[tuple[str, Any, bool]]:
+def describe(function: Any) -> list[tuple[str, Any, bool]]:
     """(name, default, whether it cannot stand in order) of each argument but the receiver."""
     kept = (
         each
@@ -34,7 +34,7 @@ def ours(function: Any) -> list[tuple[str, Any, bool]]:
     ]
 
 
-def listed(arguments: list[tuple[str, Any, bool]]) -> list[tuple[str, Any, bool]]:
+def to_lists(arguments: list[tuple[str, Any, bool]]) -> list[tuple[str, Any, bool]]:
     """Tuples as JSON has them; what cannot stand in order sorted by name."""
     plain = [
         (name, list(default) if isinstance(default, tuple) else default, named)
@@ -51,7 +51,7 @@ def listed(arguments: list[tuple[str, Any, bool]]) -> list[tuple[str, Any, bool]
 )
 def test_constructor_takes_pytorchs_arguments(cls: type) -> None:
     theirs = getattr(torch.nn, cls.__name__, None) or getattr(torch.optim, cls.__name__)
-    assert listed(ours(cls.__init__)) == listed(described(theirs.__init__))  # type: ignore[misc]
+    assert to_lists(ours(cls.__init__)) == to_lists(describe(theirs.__init__))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_constructor_takes_pytorchs_arguments(cls: type) -> None:
 )
 def test_method_takes_pytorchs_arguments(owner: type, name: str) -> None:
     theirs = getattr(torch.nn, owner.__name__, None) or getattr(torch.optim, owner.__name__)
-    assert listed(ours(getattr(owner, name))) == listed(described(getattr(theirs, name)))
+    assert to_lists(ours(getattr(owner, name))) == to_lists(describe(getattr(theirs, name)))

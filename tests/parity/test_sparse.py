@@ -18,7 +18,7 @@ def example(t: Any, dtype: Any = None) -> Any:
     return t.sparse_coo_tensor(places, values, (2, 3))
 
 
-def shown(x: Any) -> list[Any]:
+def parts_of(x: Any) -> list[Any]:
     """A sparse tensor as numbers: its parts and what it says of itself."""
     kind = str(x.layout)
     if kind == "torch.strided":
@@ -175,7 +175,7 @@ RESULTS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
 def test_results(make: Callable[[Any, Any], Any], dtype: str) -> None:
     def script(t: Any) -> Any:
-        return result_or_error(lambda: shown(make(t, example(t, getattr(t, dtype)))))
+        return result_or_error(lambda: parts_of(make(t, example(t, getattr(t, dtype)))))
 
     both(script, rtol=1e-6)
 
@@ -219,7 +219,7 @@ def test_gradients_and_their_layouts(function: Callable[[Any, Any], Any]) -> Non
         (grad,) = t.autograd.grad(y, x)
         if str(grad.layout) == "torch.sparse_coo":
             grad = grad.coalesce()
-        return [y, *shown(grad)]
+        return [y, *parts_of(grad)]
 
     both(script)
 
@@ -241,7 +241,7 @@ def test_functions_of_the_tables_have_the_same_sparse_gradients() -> None:
 
             def run(make: Any = make, w: Any = w) -> Any:
                 make(w).sum().backward()
-                return shown(w.grad)
+                return parts_of(w.grad)
 
             found.append(result_or_error(run))
         return found
@@ -308,7 +308,7 @@ WRONG: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("call", WRONG.values(), ids=WRONG.keys())
 def test_errors(call: Callable[[Any], Any]) -> None:
-    both(lambda t: result_or_error(lambda: shown(call(t))))
+    both(lambda t: result_or_error(lambda: parts_of(call(t))))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS[:3])
@@ -348,7 +348,7 @@ def test_products_by_a_fold(fold: str) -> None:
         b = t.tensor([[1.0, 2], [3, -4], [5, 6]], requires_grad=True)
         y = t.sparse.mm(a, b, fold)
         (y * t.tensor([[1.0, 2], [3, 4], [5, 6]])).sum().backward()
-        return [y, *shown(a.grad), b.grad]
+        return [y, *parts_of(a.grad), b.grad]
 
     both(script)
 

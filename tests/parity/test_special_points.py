@@ -44,7 +44,7 @@ OTHERWISE: dict[tuple[str, str], str] = {
 """Ops and points at which the tangents are neither those of PyTorch nor of its gradients."""
 
 
-def compared(entry: Entry) -> bool:
+def is_compared(entry: Entry) -> bool:
     return function(entry, torch) is not None and entry.name not in UNINITIALISED
 
 
@@ -67,7 +67,7 @@ def call(entry: Entry, library: Any, sample: Call, made: list[Any]) -> list[Any]
     return [t for t in leaves(function(entry, library)(*args, **kwargs)) if is_tensor(t)]
 
 
-def made_of(library: Any, sample: Call, arrays: list[Array], free: Any) -> list[Any]:
+def make_tensors(library: Any, sample: Call, arrays: list[Array], free: Any) -> list[Any]:
     """The tensors of a sample; `free` makes those that have a tangent."""
     made = [library.from_numpy(a.copy()) for a in arrays]
     for k, (t, what) in enumerate(zip(made, sample.tensors(), strict=True)):
@@ -81,17 +81,17 @@ def tangents(entry: Entry, library: Any, sample: Call, arrays: list[Array]) -> l
     """The value and the tangent of each output."""
     fw = library.autograd.forward_ad
     with fw.dual_level():
-        made = made_of(library, sample, arrays, fw.make_dual)
+        made = make_tensors(library, sample, arrays, fw.make_dual)
         pairs = [fw.unpack_dual(t) for t in call(entry, library, sample, made)]
         return [[primal, dense(tangent)] for primal, tangent in pairs]
 
 
 def values_of(entry: Entry, sample: Call, arrays: list[Array]) -> list[Any]:
-    made = made_of(pygrad, sample, arrays, lambda t, way: t)
+    made = make_tensors(pygrad, sample, arrays, lambda t, way: t)
     return call(entry, pygrad, sample, made)
 
 
-def of_gradient(entry: Entry, sample: Call, arrays: list[Array]) -> Any:
+def tangent_by_gradient(entry: Entry, sample: Call, arrays: list[Array]) -> Any:
     """The sum of the outputs' tangents, as PyTorch's gradient has it."""
     ways = []
 
@@ -99,14 +99,14 @@ def of_gradient(entry: Entry, sample: Call, arrays: list[Array]) -> Any:
         ways.append(way)
         return t.requires_grad_()
 
-    made = made_of(torch, sample, arrays, free)
+    made = make_tensors(torch, sample, arrays, free)
     total = sum(torch.real(t).sum() for t in call(entry, torch, sample, made) if t.requires_grad)
     wanted = [t for t in made if t.requires_grad]
     found = torch.autograd.grad(total, wanted, materialize_grads=True)
     return sum((g * way).sum() for g, way in zip(found, ways, strict=True)).item()
 
 
-def same(mine: Any, theirs: Any) -> bool:
+def is_same(mine: Any, theirs: Any) -> bool:
     if mine is None or theirs is None:
         other = theirs if mine is None else mine
         return other is None or not array(other).any()
@@ -115,7 +115,7 @@ def same(mine: Any, theirs: Any) -> bool:
 
 
 @pytest.mark.parametrize("point", POINTS)
-@sweep_entries(compared)
+@sweep_entries(is_compared)
 def test_tangents(entry: Entry, sample: Call, point: str) -> None:
     found = sample_at_point(sample, point)
     if found is None or (entry.id, point) in OTHERWISE:
@@ -128,12 +128,12 @@ def test_tangents(entry: Entry, sample: Call, point: str) -> None:
         assert outcome(lambda: values_of(entry, *found)).error == mine.error, mine.message
         pytest.skip("not of such sizes")
     values = zip(mine.values[::2], theirs.values[::2], strict=True)
-    if not all(same(a, b) for a, b in values):
+    if not all(is_same(a, b) for a, b in values):
         pytest.skip("another value")
     pairs = list(zip(mine.values[1::2], theirs.values[1::2], strict=True))
-    if all(same(a, b) for a, b in pairs):
+    if all(is_same(a, b) for a, b in pairs):
         return
     total = sum(float(array(a).real.sum()) for a, _ in pairs if a is not None)
-    by_gradient = outcome(lambda: of_gradient(entry, *found))
+    by_gradient = outcome(lambda: tangent_by_gradient(entry, *found))
     agrees = not by_gradient.error and np.isclose(total, by_gradient.values[0], equal_nan=True)
     assert agrees, f"{[[array(x) for x in p if x is not None] for p in pairs]} {by_gradient}"

@@ -62,13 +62,13 @@ def test_calls(name: str, old: bool) -> None:
         call = t.nn.utils.stateless._functional_call if old else t.func.functional_call
         found = result_or_error(lambda: CALLS[name](t, call, module))
         state = {key: value.tolist() for key, value in module.state_dict().items()}
-        return described(t, found), state, module.scale.tolist(), hasattr(module, "more")
+        return describe(t, found), state, module.scale.tolist(), hasattr(module, "more")
 
-    def described(t: Any, value: Any) -> Any:
+    def describe(t: Any, value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: described(t, each) for key, each in value.items()}
+            return {key: describe(t, each) for key, each in value.items()}
         if isinstance(value, (list, tuple)):
-            return [described(t, each) for each in value]
+            return [describe(t, each) for each in value]
         return numbers(t, value)
 
     assert run(pygrad) == run(torch)

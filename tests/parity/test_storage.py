@@ -374,7 +374,7 @@ def resizing_to_the_same_sizes_keeps_strides(t: Any) -> Any:
 
 @script
 def ranges_fill_what_has_as_many_elements(t: Any) -> Any:
-    def filled(make: Any, *args: Any) -> Any:
+    def fill(make: Any, *args: Any) -> Any:
         whole = t.zeros(2, 3)
         make(*args, out=whole.narrow(1, 1, 2))
         return whole
@@ -382,11 +382,11 @@ def ranges_fill_what_has_as_many_elements(t: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [
-            filled(t.arange, 4),
-            filled(t.arange, 0, 8, 2),
-            filled(t.range, 0, 3),
-            filled(t.linspace, 0, 3, 4),
-            filled(t.logspace, 0, 3, 4),
+            fill(t.arange, 4),
+            fill(t.arange, 0, 8, 2),
+            fill(t.range, 0, 3),
+            fill(t.linspace, 0, 3, 4),
+            fill(t.logspace, 0, 3, 4),
             t.arange(4, out=t.empty(2, 2, dtype=t.int32)),
             t.linspace(0, 3, 5, out=t.empty(2, 2)),
         ]

@@ -11,7 +11,7 @@ from oracle import Scripts, both
 SCRIPTS = Scripts()
 
 
-def swapped(library: Any, one: Any, other: Any) -> list[Any]:
+def swap(library: Any, one: Any, other: Any) -> list[Any]:
     library.utils.swap_tensors(one, other)
     return [one, other]
 
@@ -20,13 +20,13 @@ def swapped(library: Any, one: Any, other: Any) -> list[Any]:
 def attributes(library: Any) -> Any:
     one, other = library.ones(2), library.zeros(3, dtype=library.int64)
     one.mark, other.sign = 1, 2
-    found = swapped(library, one, other)
+    found = swap(library, one, other)
     return [repr(each) for each in found], [vars(each) for each in found]
 
 
 @SCRIPTS.add
 def parameter_and_tensor(library: Any) -> Any:
-    found = swapped(library, library.nn.Parameter(library.ones(2)), library.zeros(3))
+    found = swap(library, library.nn.Parameter(library.ones(2)), library.zeros(3))
     return [(type(each).__name__, each.requires_grad, repr(each)) for each in found]
 
 
@@ -34,14 +34,14 @@ def parameter_and_tensor(library: Any) -> Any:
 def gradient(library: Any) -> Any:
     one = library.ones(2, requires_grad=True)
     one.grad = library.ones(2)
-    return [repr(each.grad) for each in swapped(library, one, library.zeros(3))]
+    return [repr(each.grad) for each in swap(library, one, library.zeros(3))]
 
 
 @SCRIPTS.add
 def leaf_of_a_graph(library: Any) -> Any:
     one = library.ones(2, requires_grad=True)
     used = one * 2
-    found = swapped(library, one, library.zeros(2, requires_grad=True))
+    found = swap(library, one, library.zeros(2, requires_grad=True))
     with pytest.raises(RuntimeError, match="poisoned by swap_tensors"):
         used.sum().backward()
     return [each.grad for each in found]
@@ -50,14 +50,14 @@ def leaf_of_a_graph(library: Any) -> Any:
 @SCRIPTS.add
 def result(library: Any) -> Any:
     one = library.ones(2, requires_grad=True)
-    return [repr(each) for each in swapped(library, one * 2, library.zeros(2))]
+    return [repr(each) for each in swap(library, one * 2, library.zeros(2))]
 
 
 @SCRIPTS.add
 def hooks(library: Any) -> Any:
     one, other = (library.ones(2, requires_grad=True) for _ in range(2))
     one.register_hook(lambda grad: grad * 5)
-    swapped(library, one, other)
+    swap(library, one, other)
     (one.sum() + other.sum()).backward()
     return repr(one.grad), repr(other.grad)
 
@@ -67,7 +67,7 @@ def subclass(library: Any) -> Any:
     class Marked(library.Tensor):  # type: ignore[misc]
         pass
 
-    found = swapped(library, library.ones(2).as_subclass(Marked), library.zeros(3))
+    found = swap(library, library.ones(2).as_subclass(Marked), library.zeros(3))
     return [(type(each).__name__, repr(each)) for each in found]
 
 
@@ -76,7 +76,7 @@ def weakly_referred(library: Any) -> Any:
     one = library.ones(2)
     kept = weakref.ref(one)
     with pytest.raises(RuntimeError) as error:
-        swapped(library, one, library.zeros(2))
+        swap(library, one, library.zeros(2))
     return str(error.value), repr(kept())
 
 
@@ -85,7 +85,7 @@ def base_of_a_view(library: Any) -> Any:
     one = library.ones(2)
     view = one[0:1]
     with pytest.raises(RuntimeError) as error:
-        swapped(library, one, library.zeros(2))
+        swap(library, one, library.zeros(2))
     return str(error.value), repr(one), repr(view)
 
 
@@ -95,7 +95,7 @@ def other_slots(library: Any) -> Any:
         __slots__ = ("extra",)
 
     with pytest.raises(RuntimeError) as error:
-        swapped(library, library.ones(2).as_subclass(Slotted), library.zeros(2))
+        swap(library, library.ones(2).as_subclass(Slotted), library.zeros(2))
     return str(error.value)
 
 
@@ -104,7 +104,7 @@ def test_tensors_swap_as_in_torch(name: str) -> None:
     both(SCRIPTS[name])
 
 
-def converted(library: Any, way: str) -> Any:
+def convert(library: Any, way: str) -> Any:
     net = library.nn.Linear(2, 1)
     net(library.ones(1, 2)).sum().backward()
     weight = net.weight
@@ -119,10 +119,10 @@ def converted(library: Any, way: str) -> Any:
 
 @pytest.mark.parametrize("way", ["overwrite", "swap"])
 def test_modules_are_converted_as_the_future_has_it(way: str) -> None:
-    both(lambda library: converted(library, way))
+    both(lambda library: convert(library, way))
 
 
-def loaded(library: Any) -> Any:
+def load(library: Any) -> Any:
     one, other = library.nn.Linear(2, 1), library.nn.Linear(2, 1)
     weight = one.weight
     library.__future__.set_swap_module_params_on_conversion(True)
@@ -136,7 +136,7 @@ def loaded(library: Any) -> Any:
 
 
 def test_state_dicts_are_loaded_by_swapping() -> None:
-    both(loaded)
+    both(load)
 
 
 def with_contents(library: Any) -> Any:

@@ -13,7 +13,7 @@ from oracle import torch
 from samples import Entry, samples
 from sampling import Call, fill_sample
 from test_gradients import inputs
-from test_node_fields import compared, leaves, theirs, torch_arguments
+from test_node_fields import compared_entries, leaves, theirs, torch_arguments
 
 import pygrad
 
@@ -38,7 +38,7 @@ DIFFER = {
 """Ops whose tangents require grad in one of the libraries alone, in some sample."""
 
 
-def seen(library: Any, function: Any, entry: Entry, args: Any, kwargs: Any) -> Any:
+def tangent_requires_grad(library: Any, function: Any, entry: Entry, args: Any, kwargs: Any) -> Any:
     """Whether the tangent of the result requires grad, or the error; None if there is none."""
     forward_ad = library.autograd.forward_ad
     with forward_ad.dual_level():
@@ -69,11 +69,13 @@ def both(entry: Entry, sample: Call, chosen: set[int]) -> tuple[Any, Any]:
     tensors = with_grad(sample, inputs(sample))
     for place, tensor in enumerate(tensors):
         tensor.requires_grad_(place in chosen)
-    mine = seen(pygrad, entry.function, entry, *fill_sample(sample, tensors))
-    return mine, seen(torch, theirs(entry), entry, *torch_arguments(sample, chosen))
+    mine = tangent_requires_grad(pygrad, entry.function, entry, *fill_sample(sample, tensors))
+    return mine, tangent_requires_grad(
+        torch, theirs(entry), entry, *torch_arguments(sample, chosen)
+    )
 
 
-@pytest.mark.parametrize("entry", compared(), ids=lambda entry: entry.id)
+@pytest.mark.parametrize("entry", compared_entries(), ids=lambda entry: entry.id)
 def test_tangents_depend_on_the_same(entry: Entry) -> None:
     """Where PyTorch has no tangent pygrad may have one."""
     for sample in samples(entry)[:3]:

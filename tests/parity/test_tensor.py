@@ -20,7 +20,7 @@ def put(tensor: Any, name: str, value: Any) -> Any:
     return result_or_error(lambda: setattr(tensor, name, value))
 
 
-def named(t: Any, value: Any) -> str:
+def plain_text(t: Any, value: Any) -> str:
     """A text without the library's name, and without what PyTorch says of its own sources."""
     return str(value).replace(t.__name__, "torch").split(" (Triggered")[0]
 
@@ -162,7 +162,7 @@ def requires_grad(t: Any) -> Any:
 def read_only_attributes(t: Any) -> Any:
     x = leaf(t, 1.0)
     names = "is_leaf grad_fn _version _base output_nr retains_grad shape dtype device layout ndim"
-    return [named(t, put(x, name, None)) for name in names.split()]
+    return [plain_text(t, put(x, name, None)) for name in names.split()]
 
 
 @script
@@ -206,7 +206,7 @@ def functions_of_a_tensor(t: Any) -> Any:
     return [
         x.grad_fn,
         y.grad_fn is y.grad_fn,
-        named(t, type(y.grad_fn).__name__),
+        plain_text(t, type(y.grad_fn).__name__),
         y.grad_fn.name(),
         y.view(1).grad_fn.name(),
         y.grad_fn.next_functions[0][0].variable is x,
@@ -317,10 +317,10 @@ def hooks_that_return_what_they_must_not(t: Any) -> Any:
         first = result_or_error(lambda: y.sum().backward())
         z = leaf(t, 1.0, 2.0)
 
-        def of_the_leaf(g: Any) -> Any:
+        def hook(g: Any) -> Any:
             return result
 
-        z.register_hook(of_the_leaf)
+        z.register_hook(hook)
         return first, result_or_error(lambda: (z * 3).sum().backward()), z.grad
 
     d = t.float64
@@ -660,7 +660,7 @@ def in_place_on_leaves_and_views_of_leaves(t: Any) -> Any:
     x = leaf(t, 1.0, 2.0)
     v = x.view(2, 1)
 
-    def out() -> Any:
+    def add_into() -> Any:
         return t.add(t.ones(2), t.ones(2), out=x)
 
     def index() -> None:
@@ -671,7 +671,7 @@ def in_place_on_leaves_and_views_of_leaves(t: Any) -> Any:
         result_or_error(lambda: v.add_(1)),
         result_or_error(lambda: x[0].zero_()),
         result_or_error(index),
-        result_or_error(out),
+        result_or_error(add_into),
         result_or_error(lambda: x.copy_(t.ones(2))),
         result_or_error(lambda: t.nn.functional.relu_(x)),
         result_or_error(lambda: x.expand(2, 2).mul_(2)),
@@ -708,7 +708,7 @@ def texts(t: Any) -> Any:
     z = x.clone()
     z[0] = 3.0
     return [
-        named(t, v)
+        plain_text(t, v)
         for v in (
             x,
             x * 2,

@@ -95,20 +95,20 @@ CALLS: dict[str, Callable[[Any, Any], None]] = {
 }
 
 
-def written(folder: Path) -> dict[str, Any]:
+def read_all(folder: Path) -> dict[str, Any]:
     """What is in each file below a folder; of events without their times."""
     found: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
         place = path.relative_to(folder)
         if "tfevents" in path.name:
             events = [Event.FromString(raw) for raw in RawEventFileLoader(str(path)).Load()]
-            found[str(place.parent)] = [shown(event) for event in events]
+            found[str(place.parent)] = [show(event) for event in events]
         elif path.is_file():
             found[str(place)] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
 
 
-def shown(event: Any) -> str:
+def show(event: Any) -> str:
     event.ClearField("wall_time")
     event.ClearField("source_metadata")
     texts = []
@@ -129,7 +129,7 @@ def test_a_call_writes_what_it_writes_in_pytorch(
         folder = tmp_path / library.__name__
         with kind(folder, purge_step=3) as writer:
             CALLS[name](writer, library)
-        found.append(written(folder))
+        found.append(read_all(folder))
         printed.append(capsys.readouterr().out)
     assert found[0] == found[1]
     assert printed[0] == printed[1]
@@ -146,7 +146,7 @@ def test_a_figure_is_the_same_image(tmp_path: Path) -> None:
         with kind(tmp_path / kind.__module__) as writer:
             writer.add_figure("one", figures[0], 1, close=False)
             writer.add_figure("two", figures, 1)
-        found.append(written(tmp_path / kind.__module__))
+        found.append(read_all(tmp_path / kind.__module__))
         assert not pyplot.get_fignums()
     assert found[0] == found[1]
 

@@ -89,8 +89,8 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {
     "jacrev_of_nothing": lambda t: t.func.jacrev(lambda x: x[:0])(vector(t)),
     "linear_rows": lambda t: t.vmap(t.func.linearize(t.sin, vector(t))[1])(matrix(t)),
     "linear_tree": lambda t: t.func.linearize(lambda d: d["a"] * d["b"][0], tree(t))[1](tree(t)),
-    "jacfwd_assigned": lambda t: t.func.jacfwd(assigned)(vector(t)),
-    "hessian_assigned": lambda t: t.func.hessian(lambda x: assigned(x).prod())(vector(t)),
+    "jacfwd_assigned": lambda t: t.func.jacfwd(assign)(vector(t)),
+    "hessian_assigned": lambda t: t.func.hessian(lambda x: assign(x).prod())(vector(t)),
     "jacfwd_branch": lambda t: t.func.jacfwd(lambda x: x * 2 if x.sum() > 0 else -x)(vector(t)),
     "hessian_branch": lambda t: t.func.hessian(lambda x: cube(x) if x[0] > 0 else x.sum())(
         vector(t)
@@ -105,7 +105,7 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def assigned(x: Any) -> Any:
+def assign(x: Any) -> Any:
     y = x.new_zeros(2)
     y[0] = x[0] * x[1]
     y[1] = x[2]
@@ -274,11 +274,11 @@ def test_leaves_of_inner_transforms_do_not_make_results_require_grad() -> None:
 @pytest.mark.parametrize("branches", [True, False])
 def test_draws_for_the_directions_of_jacfwd(randomness: str, branches: bool) -> None:
     def run(t: Any) -> Any:
-        def shifted(x: Any) -> Any:
+        def shift(x: Any) -> Any:
             return x * t.randn(3, dtype=t.float64) if not branches or x[0] > 0 else x
 
         t.manual_seed(0)
-        jacobian = t.func.jacfwd(shifted, randomness=randomness)(vector(t))
+        jacobian = t.func.jacfwd(shift, randomness=randomness)(vector(t))
         draws = jacobian.diagonal()
         return jacobian.shape, bool((jacobian == draws.diag()).all()), bool((draws != 0).all())
 
@@ -405,7 +405,7 @@ def test_functional_call_of_tied_weights() -> None:
     both(run)
 
 
-def printed(t: Any, wrap: Callable[[Any], Any], x: Any) -> list[str]:
+def print_all(t: Any, wrap: Callable[[Any], Any], x: Any) -> list[str]:
     """What a function so transformed sees of its argument, of what it computes and captures."""
     seen: list[str] = []
 
@@ -430,13 +430,13 @@ WRAPPED: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
 def test_tensors_inside_transforms_print_level_by_level(name: str) -> None:
     def run(t: Any) -> Any:
         x = t.arange(6.0).reshape(2, 3) / 4
-        return printed(t, WRAPPED[name](t), x)
+        return print_all(t, WRAPPED[name](t), x)
 
     both(run)
 
 
 def test_tensors_print_plainly_outside_transforms() -> None:
-    both(lambda t: printed(t, lambda f: f, t.ones(2, requires_grad=True)))
+    both(lambda t: print_all(t, lambda f: f, t.ones(2, requires_grad=True)))
 
 
 def test_debug_unwrap() -> None:
@@ -485,11 +485,11 @@ def test_functionalize(name: str, remove: str) -> None:
 
 def test_functionalize_in_transforms() -> None:
     def run(t: Any) -> Any:
-        def written(x: Any) -> Any:
+        def write(x: Any) -> Any:
             y = x.sin()
             return y.mul_(x).t_()
 
-        f = t.func.functionalize(written)
+        f = t.func.functionalize(write)
         mapped, slope = t.vmap(f)(matrix(t)), t.func.grad(lambda x: f(x).sum())(vector(t))
         return mapped, slope, f.__name__
 

@@ -11,7 +11,7 @@ SCRIPTS = Scripts()
 script = SCRIPTS.add
 
 
-def undefined(t: Any, x: Any) -> Any:
+def undefine(t: Any, x: Any) -> Any:
     """x, whose gradient is not passed on."""
     return t._C._functions.UndefinedGrad()(x) if t is torch else t._C._undefined_grad(x)
 
@@ -31,7 +31,7 @@ def every_kind_of_hook_runs(t: Any) -> Any:
     y.grad_fn.register_prehook(lambda gs: seen.append(("pre", gs)))
     y.grad_fn.register_hook(lambda gi, go: seen.append(("after", gi, go)))
     y.retain_grad()
-    z = undefined(t, y)
+    z = undefine(t, y)
     seen.append(z.grad_fn.name())
     z.sum().backward()
     return seen, x.grad, y.grad
@@ -43,7 +43,7 @@ def one_of_two_ways(t: Any) -> Any:
     x = leaf(t)
     y = x * 2
     y.register_hook(lambda g: seen.append(g))
-    (undefined(t, y) + y * 3).sum().backward()
+    (undefine(t, y) + y * 3).sum().backward()
     return seen, x.grad
 
 
@@ -51,14 +51,14 @@ def one_of_two_ways(t: Any) -> Any:
 def hook_that_makes_one_up(t: Any) -> Any:
     y = leaf(t) * 1
     y.register_hook(lambda g: t.ones(2, dtype=t.float64))
-    undefined(t, y).sum().backward()
+    undefine(t, y).sum().backward()
 
 
 @script
 def leaf_hook_that_makes_one_up(t: Any) -> Any:
     x = leaf(t)
     x.register_hook(lambda g: t.ones(2, dtype=t.float64))
-    undefined(t, x * 1).sum().backward()
+    undefine(t, x * 1).sum().backward()
 
 
 @script
@@ -68,21 +68,21 @@ def captured(t: Any) -> Any:
     x.register_hook(lambda g: seen.append(g))
     y = x * 1
     y.register_hook(lambda g: seen.append(g))
-    z = undefined(t, y).sum()
+    z = undefine(t, y).sum()
     return t.autograd.grad(z, [x, y], allow_unused=True), seen
 
 
 @script
 def captured_without_leave(t: Any) -> Any:
     x = leaf(t)
-    t.autograd.grad(undefined(t, x).sum(), x)
+    t.autograd.grad(undefine(t, x).sum(), x)
 
 
 @script
 def earlier_gradient_is_kept(t: Any) -> Any:
     x = leaf(t)
     (x * 2).sum().backward()
-    undefined(t, x).sum().backward()
+    undefine(t, x).sum().backward()
     return x.grad
 
 

@@ -20,7 +20,7 @@ def x(t: Any) -> Any:
     return t.arange(6.0).reshape(2, 3) + 1
 
 
-def mapped(function: Callable[..., Any], **options: Any) -> Script:
+def map_rows(function: Callable[..., Any], **options: Any) -> Script:
     """A script that maps function(t, slice) over the rows of `x`."""
     return lambda t: t.vmap(lambda v: function(t, v), **options)(x(t))
 
@@ -36,13 +36,13 @@ def total(tree: Any) -> Any:
     return sum(map(total, tree)) if isinstance(tree, (tuple, list)) else tree.sum()
 
 
-def written(t: Any, v: Any, index: Any) -> Any:
+def write(t: Any, v: Any, index: Any) -> Any:
     z = v.clone()
     z[index] = v[0] * 10
     return z
 
 
-def seen(t: Any, v: Any) -> Any:
+def facts_of(t: Any, v: Any) -> Any:
     return t.tensor(float(len(v.shape) + v.numel() + v.stride(0) * 10 + v.is_leaf + v._version))
 
 
@@ -62,22 +62,22 @@ STRUCTURES: dict[str, Script] = {
     ),
     "namedtuple": lambda t: t.vmap(lambda p: Pair(p.a + 1, p.b))(Pair(x(t), x(t))),
     "ordered": lambda t: t.vmap(lambda d: OrderedDict(z=d["a"], y=d["a"] * 2))(OrderedDict(a=x(t))),
-    "outputs": mapped(lambda t, v: {"a": v * 2, "b": [v, (v.sum(),)]}),
-    "out_dims_tuple": mapped(lambda t, v: (v, v * 2), out_dims=(0, 1)),
-    "out_dims_dict": mapped(lambda t, v: {"a": v, "b": v}, out_dims={"a": 0, "b": 1}),
-    "out_dims_single": mapped(lambda t, v: v, out_dims=(1,)),
-    "unbatched_output": mapped(lambda t, v: (v, t.ones(2)), out_dims=(0, None)),
-    "unbatched_expanded": mapped(lambda t, v: t.ones(2), out_dims=1),
+    "outputs": map_rows(lambda t, v: {"a": v * 2, "b": [v, (v.sum(),)]}),
+    "out_dims_tuple": map_rows(lambda t, v: (v, v * 2), out_dims=(0, 1)),
+    "out_dims_dict": map_rows(lambda t, v: {"a": v, "b": v}, out_dims={"a": 0, "b": 1}),
+    "out_dims_single": map_rows(lambda t, v: v, out_dims=(1,)),
+    "unbatched_output": map_rows(lambda t, v: (v, t.ones(2)), out_dims=(0, None)),
+    "unbatched_expanded": map_rows(lambda t, v: t.ones(2), out_dims=1),
     "identity": lambda t: [a := x(t), t.vmap(lambda v: v)(a) is a][1],
     "partial": lambda t: t.vmap(functools.partial(add, b=2))(x(t)),
-    "named_results": mapped(lambda t, v: v.max(0)),
+    "named_results": map_rows(lambda t, v: v.max(0)),
     "chunks": lambda t: t.vmap(t.sin, chunk_size=2)(t.arange(10.0).view(5, 2)),
     "chunks_of_trees": lambda t: t.vmap(
         lambda a, b: (a + b, {"k": a}), in_dims=(0, None), out_dims=(1, {"k": 0}), chunk_size=3
     )(t.arange(10.0).view(5, 2), t.ones(2)),
     "func": lambda t: t.func.vmap(t.dot)(x(t), x(t)),
     "empty_batch": lambda t: t.vmap(lambda v: (v * 2).sum(0))(t.zeros(0, 3)),
-    "inner_sees": mapped(seen),
+    "inner_sees": map_rows(facts_of),
     "inner_requires_grad": lambda t: t.vmap(
         lambda v: t.tensor([v.requires_grad, v.grad_fn is None, (v * 2).requires_grad])
     )(x(t).requires_grad_()),
@@ -98,15 +98,15 @@ STRUCTURE_ERRORS: dict[str, Script] = {
     "no_inputs": lambda t: t.vmap(add)(),
     "partial": lambda t: t.vmap(functools.partial(add, b=2))(),
     "scalar": lambda t: t.vmap(lambda v: v)(t.tensor(1.0)),
-    "returns_none": mapped(lambda t, v: None),
-    "returns_number": mapped(lambda t, v: (v, 3)),
-    "batched_for_none": mapped(lambda t, v: (v, v), out_dims=(0, None)),
-    "out_dims_high": mapped(lambda t, v: v, out_dims=5),
-    "out_dims_text": mapped(lambda t, v: v, out_dims="a"),
-    "out_dims_structure": mapped(lambda t, v: v, out_dims=(0, 0)),
-    "out_dims_short": mapped(lambda t, v: (v, v, v), out_dims=(0, 0)),
-    "randomness": mapped(lambda t, v: v, randomness="foo"),
-    "chunk_size": mapped(lambda t, v: v, chunk_size=0),
+    "returns_none": map_rows(lambda t, v: None),
+    "returns_number": map_rows(lambda t, v: (v, 3)),
+    "batched_for_none": map_rows(lambda t, v: (v, v), out_dims=(0, None)),
+    "out_dims_high": map_rows(lambda t, v: v, out_dims=5),
+    "out_dims_text": map_rows(lambda t, v: v, out_dims="a"),
+    "out_dims_structure": map_rows(lambda t, v: v, out_dims=(0, 0)),
+    "out_dims_short": map_rows(lambda t, v: (v, v, v), out_dims=(0, 0)),
+    "randomness": map_rows(lambda t, v: v, randomness="foo"),
+    "chunk_size": map_rows(lambda t, v: v, chunk_size=0),
 }
 
 
@@ -186,11 +186,11 @@ INSIDE: dict[str, Callable[..., Any]] = {
     "set_slice_unbatched": lambda t, v: t.zeros(3).__setitem__(slice(0, 2), v[:2]),
     "set_indices_unbatched": lambda t, v: t.zeros(3).__setitem__(t.tensor([0, 1]), v[:2]),
     "index_add_unbatched": lambda t, v: t.zeros(3).index_add_(0, t.tensor([0, 1, 2]), v),
-    "set_item": lambda t, v: written(t, v, 1),
-    "set_slice": lambda t, v: written(t, v, slice(0, 2)),
-    "set_indices": lambda t, v: written(t, v, t.tensor([0, 2])),
-    "set_at_batched": lambda t, v: written(t, v, v[:2].long() - 1 - 3 * (v[:2] > 3).long()),
-    "set_mask": lambda t, v: written(t, v, v > 2),
+    "set_item": lambda t, v: write(t, v, 1),
+    "set_slice": lambda t, v: write(t, v, slice(0, 2)),
+    "set_indices": lambda t, v: write(t, v, t.tensor([0, 2])),
+    "set_at_batched": lambda t, v: write(t, v, v[:2].long() - 1 - 3 * (v[:2] > 3).long()),
+    "set_mask": lambda t, v: write(t, v, v > 2),
     "in_place": lambda t, v: v.clone().add_(v).mul_(2).clamp_(max=7),
     "view_in_place": lambda t, v: [c := v.clone(), c[1:].mul_(3), c.view(3, 1).add_(1), c][3],
     "transposed_in_place": lambda t, v: v.outer(v).t_().add_(v),
@@ -236,7 +236,7 @@ SAID_OF_ONE_LEVEL = {"one_hot_classes", "set_at_batched", "bincount", "argwhere"
 
 @pytest.mark.parametrize("case", INSIDE)
 def test_inside(case: str) -> None:
-    both(mapped(INSIDE[case]))
+    both(map_rows(INSIDE[case]))
 
 
 @pytest.mark.parametrize("case", [c for c in INSIDE if c not in SAID_OF_ONE_LEVEL])
@@ -498,7 +498,7 @@ RANDOM: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("randomness", ["error", "different", "same"])
 @pytest.mark.parametrize("case", RANDOM)
 def test_random_numbers(case: str, randomness: str) -> None:
-    both(mapped(RANDOM[case], randomness=randomness))
+    both(map_rows(RANDOM[case], randomness=randomness))
 
 
 @pytest.mark.parametrize("inner", ["different", "same", "error"])

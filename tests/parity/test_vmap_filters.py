@@ -40,12 +40,12 @@ def script(name: str, groups: int, has_n: bool, levels: list[str]) -> Callable[[
         for each in given:
             each.requires_grad_()
 
-        def mapped(*args: Any) -> Any:
+        def convolve(*args: Any) -> Any:
             return getattr(t.nn.functional, name)(*args, groups=groups, padding=1, stride=2)
 
         for level in reversed(levels):
-            mapped = t.vmap(mapped, in_dims=tuple(0 if k in level else None for k in shapes))
-        y = mapped(*given)
+            convolve = t.vmap(convolve, in_dims=tuple(0 if k in level else None for k in shapes))
+        y = convolve(*given)
         return y, t.autograd.grad((y * y.detach().cos()).sum(), given)
 
     return run

@@ -17,7 +17,7 @@ LAYERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def trained(t: Any, made: Any, shape: Any) -> Any:
+def train(t: Any, made: Any, shape: Any) -> Any:
     x = t.arange(float(t.Size(shape).numel()), dtype=t.float64).reshape(shape).sin()
     optimizer = t.optim.SGD(made.parameters(), 0.1)
     seen = []
@@ -38,7 +38,7 @@ def test_weight_norm(layer: str, dim: int | None) -> None:
     def script(t: Any) -> Any:
         made, shape = LAYERS[layer](t)
         made = t.nn.utils.weight_norm(made, dim=dim)
-        seen = trained(t, made, shape)
+        seen = train(t, made, shape)
         t.nn.utils.remove_weight_norm(made)
         return *seen, made.weight, [name for name, _ in made.named_parameters()]
 
@@ -51,7 +51,7 @@ def test_spectral_norm(layer: str, iterations: int) -> None:
     def script(t: Any) -> Any:
         made, shape = LAYERS[layer](t)
         made = t.nn.utils.spectral_norm(made, n_power_iterations=iterations)
-        seen = trained(t, made, shape)
+        seen = train(t, made, shape)
         t.nn.utils.remove_spectral_norm(made)
         return *seen, made.weight, [name for name, _ in made.named_parameters()]
 

@@ -112,7 +112,7 @@ def train(folder: Path, steps: int, kills: Kills = (), in_save: int = -1) -> str
     return digest(model.state_dict(), optimizer.state_dict())
 
 
-def trained(folder: Path, *more: Any, steps: int = STEPS, **options: Any) -> Any:
+def train_model(folder: Path, *more: Any, steps: int = STEPS, **options: Any) -> Any:
     folder.mkdir(exist_ok=True)
     arguments = [folder, steps, *more]
     return workers.run(train, arguments=arguments, checkpoints=folder / "checkpoints", **options)
@@ -121,7 +121,7 @@ def trained(folder: Path, *more: Any, steps: int = STEPS, **options: Any) -> Any
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The digest of the run in which nobody is killed."""
-    return trained(tmp_path_factory.mktemp("undisturbed"), restarts=0)
+    return train_model(tmp_path_factory.mktemp("undisturbed"), restarts=0)
 
 
 @pytest.mark.parametrize(
@@ -132,14 +132,14 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_run_with_kills_ends_with_the_bits_of_the_undisturbed_one(
     undisturbed: str, tmp_path: Path, kills: Kills
 ) -> None:
-    assert trained(tmp_path, kills, restarts=len(kills)) == undisturbed
+    assert train_model(tmp_path, kills, restarts=len(kills)) == undisturbed
     assert len(list(tmp_path.glob("killed*"))) == len(kills)
 
 
 def test_worker_killed_while_it_saves_leaves_the_checkpoint_before(
     undisturbed: str, tmp_path: Path
 ) -> None:
-    assert trained(tmp_path, (), 5) == undisturbed
+    assert train_model(tmp_path, (), 5) == undisturbed
     assert (tmp_path / "killed in save").exists()
     assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == [
         "checkpoint-00000003.pt",
@@ -148,14 +148,14 @@ def test_worker_killed_while_it_saves_leaves_the_checkpoint_before(
 
 
 def test_run_goes_on_from_what_the_folder_holds(undisturbed: str, tmp_path: Path) -> None:
-    assert trained(tmp_path, steps=4) != undisturbed
-    assert trained(tmp_path, ((0, 1), (1, 3)), steps=STEPS) == undisturbed
+    assert train_model(tmp_path, steps=4) != undisturbed
+    assert train_model(tmp_path, ((0, 1), (1, 3)), steps=STEPS) == undisturbed
     assert not list(tmp_path.glob("killed*"))  # those steps were not done again
 
 
 def test_more_losses_than_restarts_are_an_error_that_says_so(tmp_path: Path) -> None:
     with pytest.raises(workers.WorkerLostError) as caught:
-        trained(tmp_path, ((1, 3), (1, 5)), restarts=1)
+        train_model(tmp_path, ((1, 3), (1, 5)), restarts=1)
     text = str(caught.value)
     assert "rank 1" in text
     assert "It has been restarted 1 times, as often as it may be" in text
@@ -295,7 +295,7 @@ def are_gone(folder: Path) -> bool:
 
 
 def test_no_process_is_left(tmp_path: Path) -> None:
-    trained(tmp_path, ((1, 3),))
+    train_model(tmp_path, ((1, 3),))
     assert len(list(tmp_path.glob("pid *"))) == 4
     assert are_gone(tmp_path)
 

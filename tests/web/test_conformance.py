@@ -34,7 +34,7 @@ def finish(page: Any) -> str:
     return str(page.text_content("#conformance-verdict"))
 
 
-def shortened(page: Any, change: Callable[[Any], None]) -> None:
+def shorten(page: Any, change: Callable[[Any], None]) -> None:
     """Serves the calls of the first ops alone, and what `change` makes of them."""
     file = json.loads(FILE.read_text(encoding="utf-8"))
     file["ops"] = file["ops"][:12]
@@ -67,7 +67,7 @@ def test_what_differs_is_red_and_opens(blank: Any, room: Room) -> None:
         row = file["rows"][sum(len(op["calls"]) for op in file["ops"][:abs_])]
         file["values"][row][0] = [[2, 3], [1, 2, 3, 4, 5, 6.5]]
 
-    shortened(blank, spoil)
+    shorten(blank, spoil)
     page = room("conformance")
     assert "differ from PyTorch" in finish(page)
     assert page.get_attribute("#conformance-verdict", "class") == "bad"
@@ -94,7 +94,7 @@ def test_cancelled_halfway_and_run_again(room: Room) -> None:
 
 
 def test_ops_are_found_and_opened_by_keyboard(blank: Any, room: Room) -> None:
-    shortened(blank, lambda file: None)
+    shorten(blank, lambda file: None)
     page = room("conformance")
     page.fill("#conformance-find", "floo")
     assert page.locator("#conformance-rows tr:visible").count() == 1

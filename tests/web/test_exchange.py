@@ -22,7 +22,7 @@ writeFileSync(process.argv[2], torch.save(torch.load(readFileSync(process.argv[1
 """
 
 
-def through_javascript(value: Any, folder: Path) -> Any:
+def pass_through_javascript(value: Any, folder: Path) -> Any:
     """What JavaScript makes of a value that it loads and saves, in the form that it knows."""
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
@@ -39,14 +39,14 @@ def test_values(tmp_path: Path) -> None:
         "set": {1, 2},
         "dtype": torch.int8,
     }
-    assert through_javascript(value, tmp_path) == value
+    assert pass_through_javascript(value, tmp_path) == value
 
 
 def test_tensors(tmp_path: Path) -> None:
     made = {dtype.name: torch.arange(-2, 4).reshape(2, 3).to(dtype) for dtype in ALL}
     made["complex"] = torch.tensor([1 + 2j, -3.5j]).conj()
     made["empty"], made["scalar"] = torch.empty(2, 0), torch.tensor(7.0)
-    back = through_javascript(made, tmp_path)
+    back = pass_through_javascript(made, tmp_path)
     assert list(back) == list(made)
     for name, tensor in made.items():
         assert back[name].dtype is tensor.dtype
@@ -61,7 +61,7 @@ def test_parameters(tmp_path: Path) -> None:
         "frozen": torch.nn.Parameter(torch.ones(2), requires_grad=False),
         "plain": torch.ones(2, requires_grad=True),
     }
-    back = through_javascript(value, tmp_path)
+    back = pass_through_javascript(value, tmp_path)
     kinds = {name: (type(t).__name__, t.requires_grad) for name, t in back.items()}
     assert kinds == {
         "learned": ("Parameter", True),
@@ -89,7 +89,7 @@ def test_a_training(tmp_path: Path) -> None:
         "optimizer": optimizer.state_dict(),
         "generator": torch.get_rng_state(),
     }
-    back = through_javascript(state, tmp_path)
+    back = pass_through_javascript(state, tmp_path)
     step(3)
     expected = [p.tolist() for p in model.parameters()]
     model = torch.nn.Linear(3, 2)

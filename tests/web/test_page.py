@@ -88,7 +88,7 @@ KEPT = """async () => {
 }"""
 
 
-def kept(page: Any, until: Callable[[dict[str, str]], bool] = bool) -> dict[str, str]:
+def kept_files(page: Any, until: Callable[[dict[str, str]], bool] = bool) -> dict[str, str]:
     """What the page keeps, by address, once all of it is there."""
     end = time.monotonic() + 60
     while True:
@@ -118,7 +118,7 @@ def test_all_of_it_is_light(blank: Any, origin: str) -> None:
     blank.goto(f"{origin}/web/index.html")
     files = [
         url.removeprefix(f"{origin}/").replace("web/", "web/index.html", url.endswith("/"))
-        for url in kept(blank)
+        for url in kept_files(blank)
     ]
     assert {"pygrad/core.wasm", "web/index.html", "web/rooms/graph/record.js"} <= set(files)
     assert sum(len(gzip.compress((ROOT / file).read_bytes())) for file in files) < 1_000_000
@@ -129,7 +129,7 @@ def test_rooms_that_were_never_opened_work_without_a_network(browser: Any, passi
     page = context.new_page()
     with passing() as origin:
         page.goto(f"{origin}/web/#train")
-        kept(page)
+        kept_files(page)
     visit_all(page)
     page.goto(f"{origin}/web/index.html#mutate")
     visit_all(page)
@@ -141,7 +141,7 @@ def test_what_is_kept_is_of_one_time(browser: Any, passing: Any) -> None:
     page = context.new_page()
     with passing() as origin:
         page.goto(f"{origin}/web/")
-        old = kept(page)
+        old = kept_files(page)
     newer = {
         name: (ROOT / "web" / name).read_bytes() + b"// newer"
         for name in ("index.js", "rooms/sweep.js")
@@ -153,10 +153,10 @@ def test_what_is_kept_is_of_one_time(browser: Any, passing: Any) -> None:
     with passing(origin, **missing):
         page.reload()
         page.wait_for_timeout(3000)
-        assert kept(page) == old
+        assert kept_files(page) == old
     with passing(origin, **newer):
         page.reload()
-        found = kept(page, lambda now: now != old)
+        found = kept_files(page, lambda now: now != old)
     changed = {url for url, text in found.items() if text != old[url]}
     assert changed == {f"{origin}/web/{name}" for name in newer}
     assert found.keys() == old.keys()
