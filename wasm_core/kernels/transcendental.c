@@ -483,7 +483,7 @@ static NOINLINE void gelu_near(float *y, const float *x, size_t n, const LoopScr
 
 /* The t from which on Phi(-t) is 0. */
 #define GELU_FAR 14.4f
-static inline float up_to_far(float t) {
+static inline float clamp_to_far(float t) {
   int32_t bits = f32_to_bits(t), most = f32_to_bits(GELU_FAR);
   return bits_to_f32(bits < most ? bits : most);
 }
@@ -493,7 +493,7 @@ static inline float up_to_far(float t) {
 static NOINLINE void reduce_gauss(const float *x, size_t n, LoopScratch *s) {
   const float to_integer = TO_INTEGER(24);
   EACH(n) {
-    float t = up_to_far(magnitude(x[i])), head = bits_to_f32(f32_to_bits(t) & -4096),
+    float t = clamp_to_far(magnitude(x[i])), head = bits_to_f32(f32_to_bits(t) & -4096),
           rest = (t - head) * (t + head);
     float square = head * head, shifted = square * -0.721347520f + to_integer,
           whole = shifted - to_integer;
@@ -516,7 +516,7 @@ static inline float tail_below(float t, float square) {
 static NOINLINE void gelu_far(float *y, const float *x, size_t n, LoopScratch *s) {
   reduce_gauss(x, n, s);
   EACH(n) {
-    float v = x[i], u = 1 / up_to_far(magnitude(v)), square = u * u;
+    float v = x[i], u = 1 / clamp_to_far(magnitude(v)), square = u * u;
     float high = (0.655124009f * u - 3.05534434f) * square + (5.50501442f * u - 5.09542418f);
     float low = (2.38783097f * u - 0.167426899f) * u - 0.384836167f;
     float above = ((high * square * u + low) * u - 0.000651969109f) * u + 0.398954898f;
@@ -576,7 +576,7 @@ static void gelu_slope_far(float *y, const float *g, const float *x, size_t n, L
   reduce_gauss(x, n, s);
   EACH(n) s->part[0][i] = (expm1_part(s, i) + 1) * power_of(s->part[1][i]) * 5.96046448e-8f;
   EACH(n) {
-    float v = x[i], t = up_to_far(magnitude(v)), square = t * t, e = s->part[0][i];
+    float v = x[i], t = clamp_to_far(magnitude(v)), square = t * t, e = s->part[0][i];
     float q = e * tail_above(t, square) / tail_below(t, square);
     y[i] = g[i] * ((v < 0 ? q : 1 - q) + v * (e * 0.398942280f));
   }

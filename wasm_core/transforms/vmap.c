@@ -153,7 +153,7 @@ static int64_t first_alike(const Batch *b, uint32_t same, int64_t at) {
   return first;
 }
 
-static void before_draw(Draws *d, const Batch *b, int64_t at) {
+static void seed_draw(Draws *d, const Batch *b, int64_t at) {
   int64_t first = first_alike(b, d->same, at);
   if (first == at) d->before[at] = random_state(d->generator);
   else random_set_state(d->generator, d->before[first]);
@@ -250,7 +250,7 @@ static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
   if (draws) draws->before = scratch_array(b->total + 1, sizeof *draws->before);
   for (int64_t i = 0; i < b->total && !failed(); i++) {
     slice_call(c, b, i, apart ? &all : NULL, inner);
-    if (draws) before_draw(draws, b, i);
+    if (draws) seed_draw(draws, b, i);
     run_call_plain(inner);
     if (draws && first_alike(b, draws->same, i) == i) draws->after = random_state(draws->generator);
     if (failed() || writes) continue;
@@ -435,7 +435,7 @@ static void batch_duals(Call *c) {
     c->v[k] = value_map(c->v[k], as_batched_dual, NULL);
 }
 
-static void run_on(Call *c, uint32_t bits, Draws *draws) {
+static void run_slices(Call *c, uint32_t bits, Draws *draws) {
   Batch b = batch_at(bits);
   Call inner;
   if (writes_first(c) && !check_target(c, &b)) return;
@@ -470,7 +470,7 @@ static void run_random(Call *c, uint32_t bits) {
                       "please file an issue with functorch.");
   else if (given && writes && !vmap_may_draw()) return;
   else if (!all) run_call_plain(c);
-  else run_on(c, all, bits & draws.same ? &draws : NULL);
+  else run_slices(c, all, bits & draws.same ? &draws : NULL);
 }
 
 bool vmap_run(Call *c) {
@@ -493,6 +493,6 @@ bool vmap_run(Call *c) {
   }
   if (bits && is_refused(c)) return true;
   if (random) run_random(c, bits);
-  else run_on(c, bits, NULL);
+  else run_slices(c, bits, NULL);
   return true;
 }

@@ -203,7 +203,7 @@ static bool in_one_row(const Call *c) {
 }
 
 /* Each loss by the length of its target, or by one if that is empty. */
-static Tensor *by_length(Call *inner, Tensor *found) {
+static Tensor *divide_by_length(Call *inner, Tensor *found) {
   Tensor *counts = inner->v[3].tag == TAG_TENSOR ? inner->v[3].t : NULL;
   if (blocked(found)) return NULL;
   if (!counts) {
@@ -237,7 +237,7 @@ static bool ctc(const Call *c, const Batch *b, Call *inner) {
   if (!failed()) run_call_plain(inner);
   if (failed()) return true;
   Tensor *found = (Tensor *)(uintptr_t)inner->result.value;
-  if (reduction == REDUCE_MEAN) found = by_length(inner, found);
+  if (reduction == REDUCE_MEAN) found = divide_by_length(inner, found);
   found = unfold_batch(b, found, 0, true);
   if (reduction == REDUCE_MEAN) found = t_mean(found, ONE_DIM(-1), false, DT_NONE);
   else if (reduction == REDUCE_SUM) found = t_sum(found, ONE_DIM(-1), false, DT_NONE);

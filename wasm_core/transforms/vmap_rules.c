@@ -131,7 +131,7 @@ static bool shift_dims(Call *inner, int rank, int by) {
   return true;
 }
 
-static bool by_dimension(const Call *c, const Batch *b, Call *inner) {
+static bool run_by_dimension(const Call *c, const Batch *b, Call *inner) {
   int at = 0;
   Tensor *t = only_tensor(c, &at);
   if (!t || (t->ndim == 0 && !row_has(c->row, ADDS_DIM))) return false;
@@ -251,7 +251,7 @@ static bool reduces(const Call *c, const Batch *b, Call *inner) {
   if (!t || t->ndim == 0 || at != 0) return false;
   if (starts(c->row->name, "squeeze")) return squeezes(c, b, inner);
   int dim = find_arg(c->row, "dim");
-  if (dim >= 0 && !absent(&c->v[dim])) return by_dimension(c, b, inner);
+  if (dim >= 0 && !absent(&c->v[dim])) return run_by_dimension(c, b, inner);
   copy_call(c, inner);
   if (dim < 0) {
     const Row *row = with_dim(c);
@@ -315,7 +315,7 @@ static bool all_of_slice(const Call *c, const Batch *b, Call *inner) {
 }
 
 /* renorm: the dimension and the batch as one. */
-static bool beside_dim(const Call *c, const Batch *b, Call *inner) {
+static bool run_beside_dim(const Call *c, const Batch *b, Call *inner) {
   int at = 0, dim = find_arg(c->row, "dim");
   Tensor *t = only_tensor(c, &at);
   if (!t || t->ndim < 2 || b->total == 0) return false;
@@ -351,10 +351,10 @@ static bool run_with_sizes(const Call *c, const Batch *b, Call *inner, bool one)
   return run(inner);
 }
 
-static bool by_size(const Call *c, const Batch *b, Call *inner) {
+static bool run_by_size(const Call *c, const Batch *b, Call *inner) {
   return run_with_sizes(c, b, inner, false);
 }
-static bool by_count(const Call *c, const Batch *b, Call *inner) {
+static bool run_by_count(const Call *c, const Batch *b, Call *inner) {
   return run_with_sizes(c, b, inner, true);
 }
 
@@ -578,7 +578,7 @@ static bool multiplies(const Call *c, const Batch *b, Call *inner) {
 enum { SLICE_WORDS = 4 /* the kind, start, stop and step */ };
 
 /* The subscript with a full slice for each batch dimension in front. */
-static Value behind_batch(const Batch *b, const Value *index) {
+static Value index_behind_batch(const Batch *b, const Value *index) {
   int n = index->n + SLICE_WORDS * b->n;
   int64_t *words = scratch_array(n + 1, sizeof *words);
   if (!words) return *index;
@@ -596,7 +596,7 @@ static Tensor *count_tensors(Tensor *t, const void *context) {
 }
 
 /* The subscript of one slice, for its rank and its errors. The index has no tensors. */
-static Tensor *of_one_slice(Tensor *x, const Value *index) {
+static Tensor *get_of_slice(Tensor *x, const Value *index) {
   return WITHOUT_GRAD(t_getitem(x, (Ints){index->n, index->p}));
 }
 
@@ -624,10 +624,10 @@ static bool subscripts(const Call *c, const Batch *b, Call *inner) {
     return rows_of_table(c, b, inner);
   if (!is_batched(x) || counts[0] > 1 || counts[2] || (counts[0] && (writes || x->numel == 0)))
     return false;
-  Tensor *one = counts[0] ? NULL : of_one_slice(x, &c->v[1]);
+  Tensor *one = counts[0] ? NULL : get_of_slice(x, &c->v[1]);
   if (failed()) return true;
   inner->v[0].t = batch_full(b, x);
-  inner->v[1] = behind_batch(b, &c->v[1]);
+  inner->v[1] = index_behind_batch(b, &c->v[1]);
   if (writes && c->v[2].tag == TAG_TENSOR) {
     if (c->v[2].t->ndim > one->ndim) return false;
     inner->v[2].t = batch_align(b, c->v[2].t, one->ndim);
@@ -661,18 +661,18 @@ static bool draws(const Call *c, const Batch *b, Call *inner) {
 
 static Rule *rule_of(const Row *row) {
   static Rule *const rules[] = {[BATCH_elementwise] = elementwise,
-                                [BATCH_dims] = by_dimension,
+                                [BATCH_dims] = run_by_dimension,
                                 [BATCH_reduction] = reduces,
                                 [BATCH_same_rank] = same_rank,
                                 [BATCH_indexed] = same_rank,
-                                [BATCH_sizes] = by_size,
-                                [BATCH_counts] = by_count,
+                                [BATCH_sizes] = run_by_size,
+                                [BATCH_counts] = run_by_count,
                                 [BATCH_permute] = permutes,
                                 [BATCH_transpose] = transposes,
                                 [BATCH_like_other] = as_other,
                                 [BATCH_strided] = rule_strided,
                                 [BATCH_all_dims] = all_of_slice,
-                                [BATCH_beside_dim] = beside_dim,
+                                [BATCH_beside_dim] = run_beside_dim,
                                 [BATCH_any_rank] = any_rank,
                                 [BATCH_vectors] = vectors,
                                 [BATCH_matrices] = matrices,

@@ -93,7 +93,7 @@ static Tensor *base_like(const Geometry *geo, DType dtype) {
 }
 
 /* The type of a base whose view through the lens has type d. */
-static DType seen_through(int lens, DType d) {
+static DType base_dtype(int lens, DType d) {
   return lens & LENS_REAL ? dtype_complex(d) : lens & LENS_COMPLEX ? dtype_real(d) : d;
 }
 
@@ -107,7 +107,7 @@ static void grad_as_strided_view(Node *n, Tensor **g, Tensor **gi) {
   Geometry geo = geometry_load(n->numbers);
   Ints sizes = {geo.ndim, geo.sizes}, strides = {geo.ndim, geo.strides};
   if (geo.lens) {
-    Tensor *whole = g[0] ? base_like(&geo, seen_through(geo.lens, tensor_dtype(g[0]))) : NULL;
+    Tensor *whole = g[0] ? base_like(&geo, base_dtype(geo.lens, tensor_dtype(g[0]))) : NULL;
     t_copy_(slice_of(&geo, whole), g[0], true);
     gi[0] = whole;
     return;
@@ -206,14 +206,14 @@ static bool ready(Node *n, Tensor **g, bool guarded) {
 }
 
 /* Lets the host compute gradients that are not recorded. */
-static bool by_host(Node *n, Tensor *const *g, Tensor **gi) {
+static bool differentiate_by_host(Node *n, Tensor *const *g, Tensor **gi) {
   return n->kind == NODE_PLAIN && !recording && !forward_on && dispatch_gradient(n, g, gi);
 }
 
 static NOINLINE void run_by_ops(Node *n, Tensor **g, Tensor **gi, bool guarded) {
   const int64_t answers = dispatch_count(), plain = dispatch_count_plain();
   const HiddenReads reads = dispatch_elements_begin();
-  if (ready(n, g, guarded) && !by_host(n, g, gi) && !failed()) run_function(n, g, gi);
+  if (ready(n, g, guarded) && !differentiate_by_host(n, g, gi) && !failed()) run_function(n, g, gi);
   if (n->kind != NODE_HOST) check_by_ops(n, g, gi, answers, plain);
   dispatch_elements_end(reads, n->type->name);
 }

@@ -308,7 +308,7 @@ static Tensor *sum_over_inputs(Node *n, int output_nr, Tensor *y) {
 }
 
 /* J t of an op that has a function for it. */
-static Tensor *by_rule(Node *n, int output_nr, Tensor *y) {
+static Tensor *tangent_by_rule(Node *n, int output_nr, Tensor *y) {
   Tensor *jt = node_tangent(n, n->tangents->at, output_nr, y);
   return jt && jt->dtype != y->dtype ? t_to(jt, tensor_dtype(y)) : jt;
 }
@@ -351,7 +351,7 @@ static Tensor *tangent_product(Node *n, int output_nr, Tensor *y) {
     /* by ops where a host answers them */
     grad_mode = recording || watcher_answers || any_hosted(n->tangents, y);
   }
-  Tensor *jt = n->type->tangent ? by_rule(n, output_nr, y)
+  Tensor *jt = n->type->tangent ? tangent_by_rule(n, output_nr, y)
                : each           ? sum_over_inputs(n, output_nr, y)
                                 : product(n, output_nr, y);
   grad_mode = recording = recorded;

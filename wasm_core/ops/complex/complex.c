@@ -312,8 +312,8 @@ static bool check_parts(const char *op, const Tensor *a, const Tensor *b) {
 }
 
 static const NodeType PolarBackward0;
-static Tensor *made_of(const char *op, const NodeType *type, Flat *f32, Flat *f64, Tensor *a,
-                       Tensor *b) {
+static Tensor *complex_of_parts(const char *op, const NodeType *type, Flat *f32, Flat *f64,
+                                Tensor *a, Tensor *b) {
   if (blocked(a, b) || !check_parts(op, a, b)) return NULL;
   Node *n = node_new(type, 3, 0, a, b, NULL);
   if (type == &PolarBackward0 || needs(n, 0)) save(n, 0, a);
@@ -331,7 +331,8 @@ GRAD_PARTS(ComplexBackward0, "real imag") {
 }
 Tensor *t_complex(Tensor *real, Tensor *imag) {
   OP_ENTERED(t_complex, "complex", real, imag);
-  Tensor *y = made_of("complex", &ComplexBackward0, complex_f32_loop, complex_f64_loop, real, imag);
+  Tensor *y = complex_of_parts("complex", &ComplexBackward0, complex_f32_loop, complex_f64_loop,
+                               real, imag);
   return y && real->dtype == DT_F16 ? t_to(y, DT_C32) : y;
 }
 
@@ -345,7 +346,8 @@ GRAD_PARTS(PolarBackward0, "- - result") {
 }
 Tensor *t_polar(Tensor *abs, Tensor *angle) {
   OP_ENTERED(t_polar, "polar", abs, angle);
-  Tensor *y = made_of("polar", &PolarBackward0, polar_f32_loop, polar_f64_loop, abs, angle);
+  Tensor *y = complex_of_parts("polar", &PolarBackward0, polar_f32_loop, polar_f64_loop, abs,
+                               angle);
   if (y && y->grad_fn && y->grad_fn->type == &PolarBackward0) save_output(y->grad_fn, 2, y);
   return y;
 }

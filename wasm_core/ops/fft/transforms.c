@@ -410,7 +410,7 @@ typedef struct {
 } Along;
 
 /* False with the error set. */
-static bool read_along(const Call *c, const Tensor *x, bool forward, bool halved, Along *a) {
+static bool read_dimensions(const Call *c, const Tensor *x, bool forward, bool halved, Along *a) {
   if (blocked(x)) return false;
   a->dim = wrapped_dim(x, arg_int(c, 2));
   if (failed()) return false;
@@ -440,14 +440,14 @@ static Tensor *real_line(const Call *c, const char *name, Tensor *x, bool forwar
     return fail(ERR_RUNTIME, "%s expects a real input tensor, but got %s", name, legacy(x));
   if (!check_out(c, x, name, "_fft_r2c")) return NULL;
   x = promote_input(x, false);
-  if (!read_along(c, x, forward, false, &a)) return NULL;
+  if (!read_dimensions(c, x, forward, false, &a)) return NULL;
   Tensor *y = t_fft_r2c(cut(&a, x, a.n), ONE_DIM(a.dim), a.normalization, onesided);
   return forward ? y : conj_result(c, y);
 }
 
 static Tensor *complex_line(const Call *c, const char *name, Tensor *x, bool forward) {
   Along a;
-  if (!check_out(c, x, name, "_fft_c2c") || !read_along(c, x, forward, false, &a)) return NULL;
+  if (!check_out(c, x, name, "_fft_c2c") || !read_dimensions(c, x, forward, false, &a)) return NULL;
   return t_fft_c2c(cut(&a, x, a.n), ONE_DIM(a.dim), a.normalization, forward);
 }
 
@@ -469,7 +469,7 @@ Tensor *t_fft_from_half(const Call *c, Tensor *x, bool forward) {
   Along a;
   if (!check_out(c, x, forward ? "hfft" : "irfft", "_fft_c2r")) return NULL;
   x = promote_input(x, true);
-  if (!read_along(c, x, forward, true, &a)) return NULL;
+  if (!read_dimensions(c, x, forward, true, &a)) return NULL;
   x = cut(&a, x, a.n / 2 + 1);
   return t_fft_c2r(forward ? t_conj(x) : x, ONE_DIM(a.dim), a.normalization, a.n);
 }

@@ -34,7 +34,7 @@ static const int64_t *index_numbers(Tensor *indices) {
   return t ? (const int64_t *)(const void *)tensor_data(t) : NULL;
 }
 
-static bool within_rows(const int64_t *v, int64_t n, int64_t rows) {
+static bool are_within_rows(const int64_t *v, int64_t n, int64_t rows) {
   for (int64_t i = 0; i < n; i++)
     if (v[i] < 0 || v[i] >= rows) return REFUSE(ERR_INDEX, "index out of range in self");
   return true;
@@ -44,7 +44,7 @@ static bool within_rows(const int64_t *v, int64_t n, int64_t rows) {
 static const int64_t *row_numbers(Tensor *indices, int64_t rows) {
   const int64_t *v = index_numbers(indices);
   if (tensor_absent(indices)) return v;
-  return v && within_rows(v, indices->numel, rows) ? v : NULL;
+  return v && are_within_rows(v, indices->numel, rows) ? v : NULL;
 }
 
 /* How often each of `rows` numbers occurs; NULL without memory. */

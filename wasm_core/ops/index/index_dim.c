@@ -640,7 +640,7 @@ static void product_grads(const Reduced *d, Tensor **gi, bool want_src) {
 }
 
 /* A copy of x with zeros where the index points. */
-static Tensor *zeroed_at(Tensor *x, Target at) {
+static Tensor *zero_at(Tensor *x, Target at) {
   return at.elements ? t_scatter_with(x, at.dim, at.index, tensor_wrapped_f(0), NULL)
                      : t_index_fill(x, at.dim, t_to(at.index, DT_I64), tensor_wrapped_f(0));
 }
@@ -649,7 +649,7 @@ static Tensor *zeroed_at(Tensor *x, Target at) {
 static void extremum_grads(const Reduced *d, Tensor **gi) {
   DType dtype = d->x ? tensor_dtype(d->x) : DT_F32;
   Tensor *x_is = t_to(t_eq(d->x, d->result), dtype);
-  if (!d->include_self) x_is = zeroed_at(x_is, d->at);
+  if (!d->include_self) x_is = zero_at(x_is, d->at);
   Tensor *src_is = t_to(t_eq(d->src, pick(d->result, d->at)), dtype);
   Tensor *share = t_div(d->g, add_at(x_is, d->at, src_is));
   gi[0] = t_mul(x_is, share);
@@ -684,7 +684,7 @@ static void reduce_grad(Node *n, Tensor *g, Tensor **gi, bool by_element) {
     case REDUCE_AMIN: extremum_grads(&d, both); break;
     default: both[0] = g, both[1] = pick(g, d.at);
   }
-  if (!d.include_self) both[0] = zeroed_at(both[0], d.at);
+  if (!d.include_self) both[0] = zero_at(both[0], d.at);
   if (needs(n, 0)) gi[0] = both[0];
   if (needs(n, 1))
     gi[1] = by_element ? pad_to_sizes(both[1], (Ints){src->ndim, src->sizes}) : both[1];
@@ -705,7 +705,7 @@ static Tensor *product_tangent(const Reduced *d, Tensor *of_x, Tensor *of_src) {
   Tensor *x = d->x, *zero_src = is_zero(d->src), *none = t_zeros_like(x);
   if (blocked(x, zero_src)) return NULL;
   if (!d->include_self)
-    x = t_where(is_zero(zeroed_at(t_ones_like(x), d->at)), tensor_wrapped_f(1), x);
+    x = t_where(is_zero(zero_at(t_ones_like(x), d->at)), tensor_wrapped_f(1), x);
   Tensor *zero_x = is_zero(x), *zeros = add_at(t_to(zero_x, DT_F64), d->at, t_to(zero_src, DT_F64));
   Tensor *product = reduce_again(zeros_to_one(x), d->at, zeros_to_one(d->src), REDUCE_PROD, true);
   Tensor *many = of_x ? zero_unless(t_logical_not(zero_x), t_div(of_x, zeros_to_one(x))) : none;
@@ -724,7 +724,7 @@ static Tensor *extremum_tangent(const Reduced *d, Tensor *of_x, Tensor *of_src) 
   Tensor *x_is = t_eq(d->x, d->result), *src_is = t_eq(d->src, pick(d->result, d->at));
   if (blocked(x_is, src_is)) return NULL;
   DType dtype = tensor_dtype(d->x);
-  if (!d->include_self) x_is = t_to(zeroed_at(t_to(x_is, dtype), d->at), DT_BOOL);
+  if (!d->include_self) x_is = t_to(zero_at(t_to(x_is, dtype), d->at), DT_BOOL);
   Tensor *count = add_at(t_to(x_is, dtype), d->at, t_to(src_is, dtype));
   of_x = of_x ? zero_unless(x_is, of_x) : t_zeros_like(d->x);
   return t_div(sum_at(d->at, of_x, zero_unless(src_is, of_src)), count);
@@ -737,7 +737,7 @@ static Tensor *reduce_tangent(Node *n, Tensor *const *t, bool by_element) {
   if (blocked(d.x, d.at.index)) return NULL;
   d.src = reached_part(saved_plain(n, 2), d.at);
   Tensor *of_x = t[0], *of_src = reached_part(t[1], d.at);
-  if (of_x && !d.include_self) of_x = zeroed_at(of_x, d.at);
+  if (of_x && !d.include_self) of_x = zero_at(of_x, d.at);
   switch ((Reduction)n->numbers[1].i) {
     case REDUCE_PROD: return product_tangent(&d, of_x, of_src);
     case REDUCE_AMAX:

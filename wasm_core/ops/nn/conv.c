@@ -548,7 +548,7 @@ static bool pair(Ints v, const char *name, int64_t out[3], int64_t rest) {
   return !failed();
 }
 
-static bool above_zero(const int64_t v[3], const char *what, const char *name) {
+static bool check_above_zero(const int64_t v[3], const char *what, const char *name) {
   if (v[1] > 0 && v[2] > 0) return true;
   fail(ERR_RUNTIME, "%s should be greater than zero, but got %s_height: %lld %s_width: %lld", what,
        name, (Shown)v[1], name, (Shown)v[2]);
@@ -561,9 +561,9 @@ static bool window_make(Conv *c, Ints kernel, Ints dilation, Ints padding, Ints 
   if (!pair(kernel, "kernel_size", c->kernel, 1) || !pair(dilation, "dilation", c->dilation, 1) ||
       !pair(padding, "padding", c->padding, 0) || !pair(stride, "stride", c->stride, 1))
     return false;
-  if (!above_zero(c->kernel, "kernel size", "kernel") ||
-      !above_zero(c->dilation, "dilation", "dilation") ||
-      !above_zero(c->stride, "stride", "stride"))
+  if (!check_above_zero(c->kernel, "kernel size", "kernel") ||
+      !check_above_zero(c->dilation, "dilation", "dilation") ||
+      !check_above_zero(c->stride, "stride", "stride"))
     return false;
   if (c->padding[1] < 0 || c->padding[2] < 0)
     fail(ERR_RUNTIME, "padding should be non-negative, but got pad_height: %lld pad_width: %lld",

@@ -460,8 +460,8 @@ static bool is_ragged(const Conv *c, DType d) {
 /* Computes a map of every sample and group as a matrix product, with patches unless the image is
  * its own. */
 enum { FORWARD, DATA, WEIGHTS };
-SMALL static bool by_products(const Conv *c, DType d, int map, const char *x, const char *w,
-                              const char *y, const char *bias) {
+SMALL static bool convolve_by_products(const Conv *c, DType d, int map, const char *x,
+                                       const char *w, const char *y, const char *bias) {
   size_t mark = scratch_mark();
   const Loops *l = loops[d];
   bool pointwise = is_pointwise(c);
@@ -578,7 +578,7 @@ static bool nothing(const Plan *p) {
 SMALL bool conv_forward(const Conv *c, DType d, const char *x, const char *w, const char *bias,
                         char *y) {
   if ((is_pointwise(c) || is_vast(c)) && loops[d]->product)
-    return by_products(c, d, FORWARD, x, w, y, bias);
+    return convolve_by_products(c, d, FORWARD, x, w, y, bias);
   size_t mark = scratch_mark();
   Plan p = plan_forward(c, d);
   if (!failed() && !nothing(&p))
@@ -590,7 +590,7 @@ SMALL bool conv_forward(const Conv *c, DType d, const char *x, const char *w, co
 SMALL bool conv_data(const Conv *c, DType d, const char *y, const char *w, const char *bias,
                      char *x) {
   if ((is_pointwise(c) || is_sparse(c)) && loops[d]->product)
-    return by_products(c, d, DATA, x, w, y, bias);
+    return convolve_by_products(c, d, DATA, x, w, y, bias);
   size_t mark = scratch_mark();
   int64_t rests[3];
   for (int i = 0; i < 3; i++) rests[i] = least(c->stride[i], c->in[i]);
@@ -609,7 +609,7 @@ SMALL bool conv_data(const Conv *c, DType d, const char *y, const char *w, const
 SMALL bool conv_weights(const Conv *c, DType d, const char *x, const char *y, char *w) {
   memset(w, 0, (size_t)(c->out_channels * patch_size(c) * dtype_bytes(d)));
   if ((is_pointwise(c) || is_ragged(c, d)) && loops[d]->product)
-    return by_products(c, d, WEIGHTS, x, w, y, NULL);
+    return convolve_by_products(c, d, WEIGHTS, x, w, y, NULL);
   size_t mark = scratch_mark();
   Plan p = plan_forward(c, d);
   int64_t depth = least(p.channels, most(1, WEIGHT_TAPS / most(1, p.spots))) * p.spots;

@@ -233,7 +233,7 @@ static Tensor *without_alignment(Tensor *found, bool zero_infinity) {
 }
 
 /* Zeroes the steps of x behind each length, so that their gradient is 0 whatever the loss is. */
-static Tensor *within_lengths(const Alignments *a, Tensor *x) {
+static Tensor *cut_to_lengths(const Alignments *a, Tensor *x) {
   int64_t sizes[] = {a->steps, a->batch, 1};
   bool whole = true;
   for (int64_t i = 0; i < a->batch; i++) whole = whole && a->inputs[i] == a->steps;
@@ -265,7 +265,7 @@ Tensor *t_ctc_loss(Call *c, Reduction r) {
   if (targets->ndim == 2) a.longest = targets->sizes[1];
   targets = tensor_settled(t_contiguous(t_to(t_detach(targets), DT_I64)));
   if (!targets) return NULL;
-  Tensor *found = losses(&a, within_lengths(&a, x), targets);
+  Tensor *found = losses(&a, cut_to_lengths(&a, x), targets);
   found = without_alignment(found, arg_bool(c, 6));
   if (r == REDUCE_MEAN) return mean_by_length(&a, found);
   if (r == REDUCE_SUM) return t_sum_all(found);

@@ -173,7 +173,7 @@ static Tensor *with_bias(Tensor *x, Tensor *bias, const char *name, const Tensor
 }
 
 /* (S, N, embed_dim) as (N * heads, S, features of a head); or `fixed` in its place. */
-static Tensor *by_heads(Tensor *x, int64_t heads, const char *name, Tensor *fixed) {
+static Tensor *split_heads(Tensor *x, int64_t heads, const char *name, Tensor *fixed) {
   if (blocked(x)) return NULL;
   const int64_t sizes[] = {x->sizes[0], x->sizes[1] * heads, x->sizes[2] / heads};
   if (!fixed) return t_transpose(t_reshape(x, 3, sizes), 0, 1);
@@ -251,9 +251,9 @@ static bool heads_of(const Given *g, const Options *o, Tensor *padding, Tensor *
   if (failed() || !project(g, weights, projected) || !check_added(g)) return false;
   Tensor *k = with_bias(projected[1], g->bias_k, "key", g->static_k);
   Tensor *v = with_bias(projected[2], g->bias_v, "value", g->static_v);
-  h->q = by_heads(projected[0], o->heads, "q", NULL);
-  h->k = by_heads(k, o->heads, "k", g->static_k);
-  h->v = by_heads(v, o->heads, "v", g->static_v);
+  h->q = split_heads(projected[0], o->heads, "q", NULL);
+  h->k = split_heads(k, o->heads, "k", g->static_k);
+  h->v = split_heads(v, o->heads, "v", g->static_v);
   if (o->zero_attention) h->k = with_zeros(h->k), h->v = with_zeros(h->v);
   if (blocked(h->q, h->k, h->v)) return false;
   int64_t added = (g->bias_k != NULL) + o->zero_attention;

@@ -372,7 +372,7 @@ static bool resize_sizes(const Call *c, const Tensor *x, const char *mode, Resiz
   return true;
 }
 
-static Tensor *by_area(Tensor *x, int nd, const int64_t *wanted) {
+static Tensor *resample_area(Tensor *x, int nd, const int64_t *wanted) {
   Ints size = {nd, wanted};
   return nd == 1 ? t_adaptive_avg_pool1d(x, size) : t_adaptive_avg_pool(x, nd, size);
 }
@@ -454,7 +454,7 @@ Tensor *t_interpolate(Call *c) {
     return fail(ERR_VALUE, "Anti-alias option is restricted to bilinear, bicubic, and lanczos "
                            "modes and requires a 4-D tensor as input");
   if (r.nd < 1 || r.nd > 3) return refuse_mode(x, mode);
-  if (strcmp(mode, "area") == 0) return by_area(x, (int)r.nd, wanted);
+  if (strcmp(mode, "area") == 0) return resample_area(x, (int)r.nd, wanted);
   if (strcmp(mode, "lanczos") == 0 && x->ndim == 4)
     return fail(ERR_NOT_IMPLEMENTED, "interpolate: mode='lanczos'");
   if (!known_mode(&r, mode)) return refuse_mode(x, mode);

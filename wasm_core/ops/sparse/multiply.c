@@ -20,7 +20,7 @@ static bool check_batches(const Tensor *a, const Tensor *b) {
 }
 
 /* The block-diagonal matrix of a batch's matrices. */
-static Tensor *along_diagonal(Tensor *a) {
+static Tensor *block_diagonal(Tensor *a) {
   const int64_t rows = a->sizes[1], cols = a->sizes[2];
   Tensor *values = t_sparse_values(a), *at = sparse_index_words(sparse_parts(a)->indices);
   if (blocked(values, at)) return NULL;
@@ -40,7 +40,7 @@ Tensor *t_sparse_bmm(Tensor *a, Tensor *b) {
   if (!is_sparse(a)) return fail(ERR_RUNTIME, "bmm_sparse: Tensor 'mat2' must be dense");
   if (!check_batches(a, b)) return NULL;
   a = t_coalesce(a);
-  Tensor *all = a ? along_diagonal(a) : NULL;
+  Tensor *all = a ? block_diagonal(a) : NULL;
   Tensor *y = t_mm(all, t_reshape(b, 2, (int64_t[]){b->sizes[0] * b->sizes[1], b->sizes[2]}));
   y = y ? t_reshape(y, 3, (int64_t[]){a->sizes[0], a->sizes[1], b->sizes[2]}) : NULL;
   return node_rename(y, "BmmBackward0");

@@ -17,8 +17,8 @@ static bool check_coo(const char *op, const Tensor *x) {
 }
 
 /* A COO tensor of other places, recorded by its values; the node gets the name of the op. */
-static Tensor *made_of(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
-                       bool coalesced, const char *name) {
+static Tensor *coo_of_values(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
+                             bool coalesced, const char *name) {
   if (blocked(indices, values)) return NULL;
   Tensor *y = sparse_coo_of(indices, t_detach(values), ndim, sizes, coalesced);
   return node_rename(t_with_values(y, values), name);
@@ -66,13 +66,13 @@ Tensor *t_sparse_select(Tensor *x, int64_t dim, int64_t index) {
   if (!values) return NULL;
   const Sparse *s = sparse_parts(x);
   if (dim >= s->sparse_dim)
-    return made_of(s->indices, t_select(values, dim - s->sparse_dim + 1, index), x->ndim - 1, sizes,
-                   s->coalesced, "SelectBackward0");
+    return coo_of_values(s->indices, t_select(values, dim - s->sparse_dim + 1, index), x->ndim - 1,
+                         sizes, s->coalesced, "SelectBackward0");
   Tensor *which = entries_within(x, dim, index, index + 1, 1);
   values = t_index_select(values, 0, which);
   if (s->sparse_dim == 1) return t_sum(values, ONE_DIM(0), false, tensor_dtype(values));
   Tensor *indices = WITHOUT_GRAD(t_index_select(without_dim(s->indices, dim), 1, which));
-  return made_of(indices, values, x->ndim - 1, sizes, s->coalesced, "SelectBackward0");
+  return coo_of_values(indices, values, x->ndim - 1, sizes, s->coalesced, "SelectBackward0");
 }
 
 Tensor *t_sparse_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step) {
@@ -93,15 +93,15 @@ Tensor *t_sparse_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64
   if (!values) return NULL;
   const Sparse *s = sparse_parts(x);
   if (dim >= s->sparse_dim)
-    return made_of(s->indices, t_slice(values, dim - s->sparse_dim + 1, start, end, step), x->ndim,
-                   sizes, s->coalesced, "SliceBackward0");
+    return coo_of_values(s->indices, t_slice(values, dim - s->sparse_dim + 1, start, end, step),
+                         x->ndim, sizes, s->coalesced, "SliceBackward0");
   Tensor *which = entries_within(x, dim, start, end, step),
          *indices = WITHOUT_GRAD(t_index_select(sparse_index_words(s->indices), 1, which));
   if (!indices) return NULL;
   int64_t *v = words_in(indices) + dim * indices->sizes[1];
   for (int64_t i = 0; i < indices->sizes[1]; i++) v[i] = (v[i] - start) / step;
-  return made_of(indices, t_index_select(values, 0, which), x->ndim, sizes, s->coalesced,
-                 "SliceBackward0");
+  return coo_of_values(indices, t_index_select(values, 0, which), x->ndim, sizes, s->coalesced,
+                       "SliceBackward0");
 }
 
 Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index) {
@@ -123,8 +123,8 @@ Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index) {
   index = wanted;
   const Sparse *s = sparse_parts(x);
   if (dim >= s->sparse_dim)
-    return made_of(s->indices, t_index_select(values, dim - s->sparse_dim + 1, index), x->ndim,
-                   sizes, s->coalesced, "IndexSelectBackward0");
+    return coo_of_values(s->indices, t_index_select(values, dim - s->sparse_dim + 1, index),
+                         x->ndim, sizes, s->coalesced, "IndexSelectBackward0");
   Tensor *at = sparse_index_words(s->indices), *order[2];
   if (!at) return NULL;
   WITHOUT_GRAD_BLOCK t_sort_stable(t_select(at, 0, dim), 0, false, order);
@@ -152,8 +152,8 @@ Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index) {
   Tensor *indices = WITHOUT_GRAD(t_index_select(at, 1, which));
   if (!indices) return NULL;
   if (total) memcpy(words_in(indices) + dim * total, words_of(to), (size_t)total * sizeof(int64_t));
-  return made_of(indices, t_index_select(values, 0, which), x->ndim, sizes, false,
-                 "IndexSelectBackward0");
+  return coo_of_values(indices, t_index_select(values, 0, which), x->ndim, sizes, false,
+                       "IndexSelectBackward0");
 }
 
 Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim) {
@@ -167,8 +167,8 @@ Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim) {
   if (!values) return NULL;
   const Sparse *s = sparse_parts(x);
   if (dim > s->sparse_dim)
-    return made_of(s->indices, t_unsqueeze(values, dim - s->sparse_dim + 1), x->ndim + 1, sizes,
-                   s->coalesced, "UnsqueezeBackward0");
+    return coo_of_values(s->indices, t_unsqueeze(values, dim - s->sparse_dim + 1), x->ndim + 1,
+                         sizes, s->coalesced, "UnsqueezeBackward0");
   Tensor *at = sparse_index_words(s->indices);
   int64_t n = at ? at->sizes[1] : 0;
   Tensor *indices = tensor_zeros(2, (int64_t[]){s->sparse_dim + 1, n}, DT_I64);
@@ -176,7 +176,7 @@ Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim) {
   memcpy(words_in(indices), words_of(at), (size_t)(dim * n) * sizeof(int64_t));
   memcpy(words_in(indices) + (dim + 1) * n, words_of(at) + dim * n,
          (size_t)((s->sparse_dim - dim) * n) * sizeof(int64_t));
-  return made_of(indices, values, x->ndim + 1, sizes, s->coalesced, "UnsqueezeBackward0");
+  return coo_of_values(indices, values, x->ndim + 1, sizes, s->coalesced, "UnsqueezeBackward0");
 }
 
 /* x[index] with numbers, slices and new dimensions alone, one after the other. */
@@ -241,8 +241,8 @@ Tensor *t_sparse_broadcast_to(Tensor *x, Ints size) {
   inner[0] = n;
   memcpy(inner + 1, size.v + sparse, (size_t)(size.n - sparse) * sizeof *inner);
   values = t_index_select(t_expand(values, size.n - sparse + 1, inner), 0, which);
-  return made_of(to, values, size.n, size.v, s->coalesced && in_order,
-                 "SparseBroadcastToBackward0");
+  return coo_of_values(to, values, size.n, size.v, s->coalesced && in_order,
+                       "SparseBroadcastToBackward0");
 }
 
 Tensor *t_sparse_permute(Tensor *x, Ints dims) {
@@ -276,7 +276,7 @@ Tensor *t_sparse_permute(Tensor *x, Ints dims) {
   const Sparse *s = sparse_parts(x);
   values = t_permute(values, (Ints){x->ndim - sparse + 1, inner});
   Tensor *indices = WITHOUT_GRAD(t_index_select(s->indices, 0, rows));
-  return made_of(indices, values, x->ndim, sizes, s->coalesced && !moved, "PermuteBackward0");
+  return coo_of_values(indices, values, x->ndim, sizes, s->coalesced && !moved, "PermuteBackward0");
 }
 
 static bool check_joined(Tensors ts, int64_t dim) {
@@ -303,7 +303,7 @@ static bool check_joined(Tensors ts, int64_t dim) {
 }
 
 /* Values joined along a dense dimension have zeros at the places of the others. */
-static Tensor *between_zeros(Tensor *values, int64_t dim, int64_t before, int64_t after) {
+static Tensor *pad_with_zeros(Tensor *values, int64_t dim, int64_t before, int64_t after) {
   Tensor *all[3] = {NULL, values, NULL};
   int64_t sizes[MAX_DIM + 1];
   if (blocked(values)) return NULL;
@@ -333,14 +333,14 @@ Tensor *t_sparse_cat(Tensors ts, int64_t dim) {
     indices[i] = x ? WITHOUT_GRAD(t_clone(sparse_index_words(sparse_parts(x)->indices))) : NULL;
     if (blocked(indices[i], values[i])) return NULL;
     if (dim >= sparse)
-      values[i] = between_zeros(values[i], dim - sparse + 1, before, total - before - size);
+      values[i] = pad_with_zeros(values[i], dim - sparse + 1, before, total - before - size);
     int64_t n = indices[i]->sizes[1], *v = words_in(indices[i]) + dim * n;
     for (int64_t k = 0; dim < sparse && k < n; k++) v[k] += before;
     before += size;
   }
   Tensor *at = failed() ? NULL : WITHOUT_GRAD(t_cat((Tensors){ts.n, indices}, 1));
-  return made_of(at, t_cat((Tensors){ts.n, values}, 0), ts.v[0]->ndim, sizes, false,
-                 "CatBackward0");
+  return coo_of_values(at, t_cat((Tensors){ts.n, values}, 0), ts.v[0]->ndim, sizes, false,
+                       "CatBackward0");
 }
 
 Tensor *t_sparse_stack(Tensors ts, int64_t dim) {

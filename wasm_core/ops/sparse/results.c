@@ -657,7 +657,7 @@ Tensor *t_sparse_mm(Tensor *a, Tensor *b, const char *reduce) {
   return is_sparse(a) || is_sparse(b) ? masked_product(a, b) : t_mm(a, b);
 }
 
-static Tensor *scaled_by(Tensor *x, Tensor *factor) {
+static Tensor *scale(Tensor *x, Tensor *factor) {
   if (!factor) return NULL;
   bool one = !dtype_is_complex(tensor_dtype(factor)) && tensor_get_f(factor, 0) == 1;
   return one ? x : t_mul(x, factor);
@@ -668,7 +668,7 @@ Tensor *t_sparse_addmm(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor 
   ANY_ENTERED(t_sparse_addmm, "_sparse_addmm", self, a, b, beta, alpha);
   if (blocked(self, a, b) || blocked(alpha, beta)) return NULL;
   Tensor *y = is_sparse(a) || is_sparse(b) ? masked_product(a, b) : t_mm(a, b);
-  return t_add(scaled_by(self, beta), y ? scaled_by(y, alpha) : NULL);
+  return t_add(scale(self, beta), y ? scale(y, alpha) : NULL);
 }
 
 static Tensor *number(Factor f, DType d) {
@@ -684,7 +684,7 @@ Tensor *t_addmm_sparse(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor a
   if (y && !is_sparse(self)) self = t_expand(self, y->ndim, y->sizes);
   if (!dtype_is_complex(d) && (alpha.imag != 0 || beta.imag != 0))
     return fail(ERR_RUNTIME, "value cannot be converted to type double without overflow");
-  return t_add(scaled_by(self, number(beta, d)), y ? scaled_by(y, number(alpha, d)) : NULL);
+  return t_add(scale(self, number(beta, d)), y ? scale(y, number(alpha, d)) : NULL);
 }
 
 Tensor *t_sparse_mv(Tensor *a, Tensor *v) {

@@ -116,7 +116,7 @@ static Tensor *clone_storage(Tensor *x) {
   return tensor_alias(all, x->ndim, x->sizes, x->strides, x->offset);
 }
 
-static Strided strided_at(Node *n) {
+static Strided saved_strides(Node *n) {
   Strided s = {.offset = NUM(0), .sizes = num_list_at(n, 1)};
   s.strides = num_list_at(n, 2 + s.sizes.n);
   return s;
@@ -125,14 +125,14 @@ static Strided strided_at(Node *n) {
 /* PyTorch's gradient of x is g inside the window and zero outside, not the other way round as its
  * tangent implies. */
 GRAD_AND_TANGENT(AsStridedScatterBackward0, "| storage_offset:natural? size:ints stride:ints") {
-  Strided s = strided_at(n);
+  Strided s = saved_strides(n);
   Tensor *all = t_contiguous(g[0]), *inside = t_as_strided_ints(all, s.sizes, s.strides, s.offset);
   if (needs(n, 0))
     gi[0] = t_as_strided_scatter(t_zeros_like(all), inside, s.sizes, s.strides, s.offset);
   if (needs(n, 1)) gi[1] = inside;
 }
 TANGENT(AsStridedScatterBackward0) {
-  Strided s = strided_at(n);
+  Strided s = saved_strides(n);
   Tensor *to = t[0] ? t[0] : t_fill_(clone_storage(y), tensor_wrapped_f(0));
   Tensor *src = t[1] ? t[1] : tensor_zeros(s.sizes.n, s.sizes.v, tensor_dtype(y));
   return t_as_strided_scatter(to, src, s.sizes, s.strides, s.offset);
