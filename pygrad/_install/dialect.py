@@ -209,10 +209,10 @@ def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
 
     _keep_functions(package, original)
 
-    def listed() -> list[str]:
+    def list_names() -> list[str]:
         return sorted({*dir(original), *vars(here)} - {"torch"})
 
-    return get, listed
+    return get, list_names
 
 
 def _import_module(name: str) -> ModuleType:

@@ -70,7 +70,7 @@ def _slices(whole: Tensor, of: _Levels) -> Tensor:
     return whole
 
 
-def _batched_at(tensors: Sequence[Tensor], of: _Levels) -> list[tuple[int, int, str]]:
+def _batched_levels(tensors: Sequence[Tensor], of: _Levels) -> list[tuple[int, int, str]]:
     """The levels at which any of the tensors is batched."""
     dim = _C["_vmap_dim"]
     return [each for each in of if any(dim(tensor, each[0]) >= 0 for tensor in tensors)]
@@ -260,7 +260,7 @@ class _Aliases:
         """The vector-Jacobian products, zeros where nothing depends: as many as there are slices
         of the cotangents at levels of vmap that were entered since.
         """
-        later = _batched_at(given, [each for each in levels.stack if each not in self.levels])
+        later = _batched_levels(given, [each for each in levels.stack if each not in self.levels])
         sizes = [size for _, size, _ in later]
         with _record_calls(mapped=False):
             fronts = [_whole(_whole(g, self.levels), later) for g in given]
@@ -648,12 +648,12 @@ def _dual(primal: Tensor, tangent: Tensor) -> Tensor:
     outside, so that writes to it reach the primal; a primal with fewer levels than its tangent is
     copied.
     """
-    own = _batched_at([primal, tangent], levels.stack)
+    own = _batched_levels([primal, tangent], levels.stack)
     if not own:
         return forward_ad.make_dual(primal, tangent)
     with _record_calls(mapped=False, grad=get() & GRAD):
         whole = _whole(primal, own)
-        if own != _batched_at([primal], levels.stack):
+        if own != _batched_levels([primal], levels.stack):
             whole = whole.contiguous()
         whole = forward_ad.make_dual(whole, _whole(tangent, own))
     return _slices(whole, own)
@@ -661,7 +661,7 @@ def _dual(primal: Tensor, tangent: Tensor) -> Tensor:
 
 def _parts(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
     """The primal, an alias, and the tangent of a dual tensor; inside `vmap`, of all slices."""
-    own = _batched_at([tensor], levels.stack)
+    own = _batched_levels([tensor], levels.stack)
     if not own:
         return forward_ad.unpack_dual(tensor)
     with _record_calls(mapped=False, grad=get() & GRAD):

@@ -52,7 +52,7 @@ def _tuple_of(value: Any, what: str, name: str | None) -> Tensors:
     return items
 
 
-def _like(question: Any, values: Sequence[Any]) -> Any:
+def _in_form_of(question: Any, values: Sequence[Any]) -> Any:
     """Values in the form of the argument: a tuple of tensors, or one tensor."""
     return values if isinstance(question, tuple) else values[0]
 
@@ -104,7 +104,7 @@ def _product(
 ) -> tuple[Any, Any]:
     """The function's result, without history unless `create_graph`, and the product."""
     output, found = _derivative(name, func, inputs, v, create_graph, strict)
-    product = _like(output if name == "jvp" else inputs, found)
+    product = _in_form_of(output if name == "jvp" else inputs, found)
     if not create_graph:
         is_tuple = isinstance(output, tuple)
         output = tuple(y.detach() for y in output) if is_tuple else output.detach()
@@ -351,8 +351,8 @@ def _matrix(
     else:
         output, found = _derivative("jacobian", of, points, None, *flags)
     n, kind = len(points), list if forward and isinstance(inputs, tuple) else tuple
-    rows = kind(_like(inputs, kind(found[i : i + n])) for i in range(0, len(found), n or 1))
-    return _like(inputs if of_gradient else output, rows)
+    rows = kind(_in_form_of(inputs, kind(found[i : i + n])) for i in range(0, len(found), n or 1))
+    return _in_form_of(inputs if of_gradient else output, rows)
 
 
 # ------------------------------------------------------------------ products

@@ -43,7 +43,7 @@ def verify_shapes(parameters: Sequence[Tensor], group: Any) -> None:
                 )
 
 
-def by_dtype(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
+def group_by_dtype(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
     """Groups tensors by dtype, in the order in which each dtype first occurs."""
     groups: dict[Any, list[Tensor]] = {}
     for each in tensors:
@@ -52,7 +52,7 @@ def by_dtype(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
 
 
 def _messages(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
-    for group in by_dtype(tensors):
+    for group in group_by_dtype(tensors):
         message: list[Tensor] = []
         size = 0
         for each in group:

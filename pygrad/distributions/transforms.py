@@ -187,7 +187,7 @@ class _InverseTransform(Transform):
         return f"{type(self).__name__}({self._inv!r})"
 
 
-def _over(base: Constraint, event_dim: int) -> Constraint:
+def _extend(base: Constraint, event_dim: int) -> Constraint:
     """A constraint extended to at least the given number of dimensions."""
     more = event_dim - base.event_dim
     return constraints.independent(base, more) if more > 0 else base
@@ -222,7 +222,7 @@ class ComposeTransform(Transform):
             need = max(
                 need + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim
             )
-        return _over(self.parts[0].domain, need)
+        return _extend(self.parts[0].domain, need)
 
     @property
     def codomain(self) -> Constraint:
@@ -233,7 +233,7 @@ class ComposeTransform(Transform):
             need = max(
                 need + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim
             )
-        return _over(self.parts[-1].codomain, need)
+        return _extend(self.parts[-1].codomain, need)
 
     @property
     def sign(self) -> Any:
@@ -637,11 +637,11 @@ class AffineTransform(Transform):
 
     @property
     def domain(self) -> Constraint:
-        return _over(constraints.real, self.event_dim)
+        return _extend(constraints.real, self.event_dim)
 
     @property
     def codomain(self) -> Constraint:
-        return _over(constraints.real, self.event_dim)
+        return _extend(constraints.real, self.event_dim)
 
     @property
     def sign(self) -> Any:

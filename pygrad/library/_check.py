@@ -60,7 +60,7 @@ def _check_schema(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
                     f"Argument {name} is not defined to alias output but was aliasing"
                 )
         pairs = zip(tensors_in([value]), tensors_in([before[argument]]), strict=True)
-        if not argument.is_write and not all(_same(now, then) for now, then in pairs):
+        if not argument.is_write and not all(_is_same(now, then) for now, then in pairs):
             raise RuntimeError(f"Argument {name} is not defined as mutable but was mutated")
     for (i, one), (j, other) in combinations(enumerate(results), 2):
         told = schema.returns
@@ -72,7 +72,7 @@ _UNSAFE: Final = ("aten::_unsafe_view", "aten::unsafe_split.Tensor")
 """Ops that make views although their schemas do not say so."""
 
 
-def _same(now: Tensor, then: Tensor) -> bool:
+def _is_same(now: Tensor, then: Tensor) -> bool:
     return now.shape == then.shape and bool(((now == then) | (now != now)).all())
 
 

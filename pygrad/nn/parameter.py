@@ -285,9 +285,9 @@ class UninitializedTensorMixin:
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """An uninitialized tensor of another dtype or device."""
-        return self._like(self.data.to(*args, **kwargs))
+        return self._with_data(self.data.to(*args, **kwargs))
 
-    def _like(self, data: Tensor) -> Any:
+    def _with_data(self, data: Tensor) -> Any:
         if data.dtype == self.dtype and data.device == self.device:
             return self
         return type(self)(self.requires_grad, data.device, data.dtype)  # type: ignore[call-arg]
@@ -317,7 +317,7 @@ class UninitializedTensorMixin:
 
 def _conversion(name: str) -> Any:
     def convert(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return self._like(getattr(self.data, name)(*args, **kwargs))
+        return self._with_data(getattr(self.data, name)(*args, **kwargs))
 
     convert.__name__ = name
     convert.__doc__ = f"One of another dtype or device, itself uninitialized: ``Tensor.{name}``."

@@ -336,9 +336,7 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
         "opcheck of a count": lambda: check(
             "b5", lambda x: [x.clone()], "(Tensor x) -> Tensor[]", lambda x: [x, x]
         ),
-        "opcheck without shapes": lambda: check(
-            "b6", lambda x: x.clone(), test="test_faketensor"
-        ),
+        "opcheck without shapes": lambda: check("b6", lambda x: x.clone(), test="test_faketensor"),
         "tag of a write": lambda: of.infer_schema(
             schema_maker(T), mutates_args=(), tags=[t.Tag.inplace]
         ),

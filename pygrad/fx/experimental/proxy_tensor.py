@@ -460,11 +460,11 @@ def wrapper_and_args_for_make_fx(
     leaves, spec = pytree.tree_flatten((args, kwargs))
 
     # As in PyTorch, this name becomes that of the traced module's class.
-    def wrapped(flat_args: list[Any]) -> Any:
+    def call_flat(flat_args: list[Any]) -> Any:
         fn_args, fn_kwargs = pytree.tree_unflatten(flat_args, spec)
         return func(*fn_args, **fn_kwargs)
 
-    return wrapped, leaves
+    return call_flat, leaves
 
 
 def get_isolated_graphmodule(

@@ -48,7 +48,7 @@ def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Rem
     return _add_hook(_global_parameter_registration_hooks, hook)
 
 
-def _through_hooks(
+def _pass_to_hooks(
     hooks: OrderedDict[int, Callable[..., Any]], owner: object, name: str, value: _T
 ) -> _T:
     """Pass the value to each registration hook; a result other than ``None`` replaces it."""
@@ -101,7 +101,7 @@ class ModuleAttributes:
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
-        self._buffers[name] = _through_hooks(_global_buffer_registration_hooks, self, name, tensor)
+        self._buffers[name] = _pass_to_hooks(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -133,7 +133,7 @@ class ModuleAttributes:
                 f"created explicitly. To express '{name}' as a function of another Tensor, "
                 "compute the value in the forward() method."
             )
-        self._parameters[name] = _through_hooks(
+        self._parameters[name] = _pass_to_hooks(
             _global_parameter_registration_hooks, self, name, param
         )
 
@@ -154,7 +154,7 @@ class ModuleAttributes:
             raise KeyError(f'module name can\'t contain ".", got: {name}')
         if name == "":
             raise KeyError('module name can\'t be empty string ""')
-        self._modules[name] = _through_hooks(_global_module_registration_hooks, self, name, module)
+        self._modules[name] = _pass_to_hooks(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Alias for :meth:`add_module`."""
@@ -208,7 +208,7 @@ class ModuleAttributes:
                 f"cannot assign '{typename(value)}' as child module '{name}' "
                 "(torch.nn.Module or None expected)"
             )
-        modules[name] = _through_hooks(_global_module_registration_hooks, self, name, value)
+        modules[name] = _pass_to_hooks(_global_module_registration_hooks, self, name, value)
         return True
 
     def _set_buffer(self, name: str, value: Any) -> bool:

@@ -253,7 +253,7 @@ class RNNBase(Module):
         output, last = self._run(x, states, sizes)
         if packed.unsorted_indices is not None:
             last = tuple(each.index_select(1, packed.unsorted_indices) for each in last)
-        return packed._with(output), last if self.mode == "LSTM" else last[0]
+        return packed._with_data(output), last if self.mode == "LSTM" else last[0]
 
     def _states(self, x: Tensor, hx: Any, batched: bool, batch: int = -1) -> State:
         """The initial states, (layers * directions, batch, features) each; by default zeros."""

@@ -128,7 +128,7 @@ class _Layer(Module):
         if not hasattr(self, "activation"):
             self.activation = F.relu
 
-    def _through(self, x: Tensor, parts: list[Callable[[Tensor], Tensor]]) -> Tensor:
+    def _apply_parts(self, x: Tensor, parts: list[Callable[[Tensor], Tensor]]) -> Tensor:
         """Applies each part with a residual connection, normalised before or after."""
         for number, part in enumerate(parts, 1):
             norm = getattr(self, f"norm{number}")
@@ -213,7 +213,7 @@ class TransformerEncoderLayer(_Layer):
         def attend(x: Tensor) -> Tensor:
             return self._sa_block(x, mask, padding, is_causal=is_causal)
 
-        return self._through(src, [attend, self._ff_block])
+        return self._apply_parts(src, [attend, self._ff_block])
 
     def _why_not_nested(self) -> str:
         """The reason why PyTorch would not omit padding from the computation; empty if it would."""
@@ -281,7 +281,7 @@ class TransformerDecoderLayer(_Layer):
             padding = memory_key_padding_mask
             return self._mha_block(x, memory, memory_mask, padding, memory_is_causal)
 
-        return self._through(tgt, [attend, remember, self._ff_block])
+        return self._apply_parts(tgt, [attend, remember, self._ff_block])
 
     def _mha_block(
         self,

@@ -10,7 +10,7 @@ from typing import Any
 from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from ...distributed._flat import Flat
-from ...distributed._module_states import by_dtype
+from ...distributed._module_states import group_by_dtype
 from ._leaf_sums import LeafSums
 from ._leaves import Leaves
 
@@ -63,7 +63,9 @@ class BufferMeans:
         self._names, self._buffers = list(named), list(named.values())
         self._start = [each.clone() for each in self._buffers]
         self._counted = [each for each in self._buffers if _is_counted(each)]
-        self._averaged = list(by_dtype([each for each in self._buffers if not _is_counted(each)]))
+        self._averaged = list(
+            group_by_dtype([each for each in self._buffers if not _is_counted(each)])
+        )
         self._sums = [LeafSums(self._leaves.nodes, like) for like in self._shapes()]
 
     def _shapes(self) -> list[list[Tensor]]:

@@ -64,14 +64,14 @@ class PackedSequence(_Packed):
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
-    def _with(self, data: Tensor) -> PackedSequence:
+    def _with_data(self, data: Tensor) -> PackedSequence:
         if data is self.data:
             return self
         return PackedSequence(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """Converts the data; returns this object if that changes nothing."""
-        return self._with(self.data.to(*args, **kwargs))
+        return self._with_data(self.data.to(*args, **kwargs))
 
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """Calls `to` if there are arguments. Every tensor is on the CPU."""

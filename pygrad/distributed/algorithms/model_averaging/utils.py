@@ -11,7 +11,7 @@ from ...._tensor.tensor import Tensor
 from ... import _reductions
 from ..._flat import Flat
 from ..._group import get_rank, get_world_size
-from ..._module_states import by_dtype
+from ..._module_states import group_by_dtype
 
 __all__ = [
     "average_parameters",
@@ -33,7 +33,7 @@ def average_parameters(params: Iterable[Tensor], process_group: Any) -> None:
         return
     ranks = get_world_size(process_group)
     with pygrad.no_grad():
-        for each in by_dtype([each.detach() for each in params]):
+        for each in group_by_dtype([each.detach() for each in params]):
             flat = Flat(each)
             flat.gather(each)
             flat.tensor.div_(ranks)

@@ -129,7 +129,7 @@ class Timer:
         def enough(times: list[float]) -> bool:
             return sum(times) >= min_run_time
 
-        return self._until(enough, callback, min_run_time)
+        return self._measure_until(enough, callback, min_run_time)
 
     def adaptive_autorange(
         self,
@@ -153,9 +153,9 @@ class Timer:
                 return total > max_run_time
             return total > max_run_time or self._measurement(1, times).meets_confidence(threshold)
 
-        return self._until(enough, callback, min_run_time)
+        return self._measure_until(enough, callback, min_run_time)
 
-    def _until(
+    def _measure_until(
         self, enough: Callable[[list[float]], bool], callback: Any, min_run_time: float
     ) -> common.Measurement:
         with common.set_torch_threads(self._task_spec.num_threads):
