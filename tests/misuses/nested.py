@@ -194,6 +194,7 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
             wide / turned(of.nested_tensor([t.ones(2, 3, n).contiguous() for n in (2, 4)]))
         ),
         "of other offsets": lambda: j + jagged(1, 3),
+        "complex numbers of parts": lambda: t.complex(j, j),
         "op that has no rule": lambda: j.cumsum(1),
         "strided op that has no rule": lambda: s.cumsum(1),
         "max": lambda: s.max(1),

@@ -86,6 +86,7 @@ NESTED = {
             "copy of other lengths",
             "gradient that is not nested",
             "two layouts",
+            "complex numbers of parts",
             "op that has no rule",
             "strided op that has no rule",
             "max",
