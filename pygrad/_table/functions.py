@@ -85,14 +85,15 @@ def _read_table() -> list[Op]:
 TABLE: Final = _read_table()
 
 
-def _is_builtin(op: Op, space: str, name: str) -> bool:
-    """Whether PyTorch's function of a namespace is a builtin: see WRITTEN in call/row.h."""
-    if space not in ("torch", "nn"):
-        return space in ("special", "linalg", "fft", "internal")
-    words = frozenset().union(*(words for words, _ in op.rows_in(space)))
+def _is_builtin(words: frozenset[str], space: str, name: str) -> bool:
+    """Whether PyTorch's function of a row with these words is a builtin: see WRITTEN in
+    call/row.h.
+    """
+    if space == "torch":
+        return "written:python" not in words
     if space == "nn":
         return "written:builtin" in words or name.endswith("_")
-    return "written:python" not in words
+    return space in ("special", "linalg", "fft", "internal")
 
 
 _RESULTS = re.compile(r"-> \((.*)\)$")
@@ -166,9 +167,9 @@ def _with_list(kind: type[_NamedResult]) -> Callable[[Sequence[Any]], _NamedResu
 
 
 def _make(op: Op, mode: int, name: str, space: str) -> Function:
-    bound = _is_builtin(op, space, name)
-    function = shapes.function(op.row, mode, bound, space == "internal")
     rows = op.rows_in(space)
+    bound = _is_builtin(rows[0][0], space, name)
+    function = shapes.function(op.row, mode, bound, space == "internal")
     schemas = "\n    ".join(schema for _, schema in rows)
     function.__name__ = name
     # Pickles name a function by module and qualified name.
