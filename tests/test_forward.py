@@ -447,7 +447,7 @@ def test_tangent_of_what_an_index_smaller_than_src_reaches(reduce: str, include_
     src = pygrad.tensor([[1.0, 0.0, 3.0], [4.0, 5.0, 6.0]], dtype=pygrad.float64)
     index, rows = pygrad.tensor([[0, 0]]), pygrad.tensor([[0, 0]])
 
-    def reduced(x: Any, src: Any) -> Any:
+    def reduce_all(x: Any, src: Any) -> Any:
         return x.scatter_reduce(1, index, src, reduce, include_self=include_self)
 
     def reduce_part(x: Any, src: Any) -> Any:
@@ -455,7 +455,7 @@ def test_tangent_of_what_an_index_smaller_than_src_reaches(reduce: str, include_
 
     ways = (x * 0.3 - 1, src * 0.7 + 1)
     assert_same(
-        pygrad.func.jvp(reduced, (x, src), ways), pygrad.func.jvp(reduce_part, (x, src), ways)
+        pygrad.func.jvp(reduce_all, (x, src), ways), pygrad.func.jvp(reduce_part, (x, src), ways)
     )
 
 

@@ -266,12 +266,12 @@ def test_other_threads_run_during_a_custom_backward() -> None:
 
     x, w = leaf(1.0), leaf(3.0)
 
-    def other() -> None:
+    def run_other() -> None:
         assert started.wait(10)
         Square.apply(w).sum().backward()
         may_end.set()
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=run_other)
     thread.start()
     (Waits.apply(x) * x).sum().backward()
     thread.join()

@@ -299,7 +299,7 @@ def test_a_guard_counts_from_when_it_is_made() -> None:
         lib.define("f(Tensor x) -> Tensor")
         lib.impl("f", lambda x: x + 1, "CPU")
 
-        def above(x: Tensor) -> Tensor:
+        def watch_above(x: Tensor) -> Tensor:
             seen.append(x)
             guard = torch._C._AutoDispatchBelowAutograd()
             try:
@@ -307,7 +307,7 @@ def test_a_guard_counts_from_when_it_is_made() -> None:
             finally:
                 del guard
 
-        lib.impl("f", above, "Autograd")
+        lib.impl("f", watch_above, "Autograd")
         assert torch.ops.tests_guard.f(torch.zeros(1)).tolist() == [1.0]
         assert torch.ops.tests_guard.f(torch.zeros(1)).tolist() == [1.0]
         assert len(seen) == 2
@@ -560,13 +560,13 @@ def test_a_function_in_the_place_of_an_op_runs_in_every_thread_below_modes() -> 
     seen: list[Any] = []
     began, may_end = threading.Event(), threading.Event()
 
-    def other() -> None:
+    def run_other() -> None:
         seen.append(torch.ones(1).sinh().item())
         began.set()
         may_end.wait(10)
         seen.append(torch.ones(1).sinh().item())
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=run_other)
     thread.start()
     assert began.wait(10)
     lib = library.Library("aten", "IMPL")
@@ -1035,13 +1035,13 @@ def test_a_second_fake_function_may_be_refused() -> None:
 def test_a_function_for_meta_stands_in_for_an_op_of_torch() -> None:
     devices = []
 
-    def called(x: Any) -> Any:
+    def note_device(x: Any) -> Any:
         devices.append(x.device.type)
         return x.clone()
 
     with library._scoped_library("aten", "IMPL") as lib, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        lib.impl("hardswish", called, "Meta")
+        lib.impl("hardswish", note_device, "Meta")
         torch.ops.aten.hardswish(torch.ones(2, device="meta"))
         torch.ops.aten.hardswish(torch.ones(2))
     assert devices == ["meta"]

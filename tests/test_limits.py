@@ -152,14 +152,14 @@ def test_outer_limit_holds_within_an_inner_one() -> None:
 def test_limit_of_another_thread_does_not_end_this_one() -> None:
     entered, done = threading.Event(), threading.Event()
 
-    def other() -> None:
+    def run_other() -> None:
         context = torch.limits(seconds=60)
         with context:
             context._end = time.monotonic() - 1
             entered.set()
             done.wait()
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=run_other)
     thread.start()
     entered.wait()
     try:

@@ -391,14 +391,14 @@ def test_what_is_switched_off_and_modes_are_a_threads_own() -> None:
             seen.append(threading.current_thread())
             return func(*args, **(kwargs or {}))
 
-    def other() -> None:
+    def run_other() -> None:
         assert x + 1 == -1
         pygrad.ones(2) + 1
         with Note():
             pygrad.ones(2)
 
     with Note(), pygrad._C.DisableTorchFunctionSubclass():
-        thread = threading.Thread(target=other)
+        thread = threading.Thread(target=run_other)
         thread.start()
         thread.join()
         pygrad.ones(2)

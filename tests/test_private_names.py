@@ -235,11 +235,11 @@ def test_tracer_of_ones_own_patches_as_ours_does() -> None:
     assert trace._orig_module_call is nn.Module.__call__
     assert trace._orig_module_getattr is nn.Module.__getattr__
 
-    def other(mod: nn.Module, *args: Any) -> str:
+    def replace(mod: nn.Module, *args: Any) -> str:
         return "patched"
 
     with trace._Patcher() as patcher:
-        patcher.patch_method(nn.Module, "__call__", other)
+        patcher.patch_method(nn.Module, "__call__", replace)
         assert nn.Linear(1, 1)(1) == "patched"
     assert nn.Module.__call__ is trace._orig_module_call
 

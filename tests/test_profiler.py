@@ -211,13 +211,13 @@ def test_trace_is_a_list_of_events(tmp_path: Path) -> None:
 def test_profile_while_another_thread_has_one() -> None:
     found = []
 
-    def other() -> None:
+    def run_other() -> None:
         with pytest.raises(RuntimeError, match="another thread"):
             profiler.profile().__enter__()
         found.append("refused")
 
     with profiler.profile() as prof:
-        thread = threading.Thread(target=other)
+        thread = threading.Thread(target=run_other)
         thread.start()
         thread.join()
         pygrad.ones(2)

@@ -243,7 +243,7 @@ def test_killed_process_is_gone(when: str) -> None:
     addresses = [listener.getsockname() for listener in listeners]
     secret = bytes(32)
 
-    def other() -> None:
+    def run_other() -> None:
         listeners[0].close()
         transport = _sockets.connect(listeners[1], 1, addresses, secret, 10)
         poll = transport.send(0, 0, b"", bytes(100_000_000))
@@ -251,7 +251,7 @@ def test_killed_process_is_gone(when: str) -> None:
             pass
         time.sleep(60)
 
-    pid = fork(other)
+    pid = fork(run_other)
     listeners[1].close()
     transport = _sockets.connect(listeners[0], 0, addresses, secret, 10)
     into = bytearray(b"x") * 100_000_000

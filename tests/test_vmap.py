@@ -398,7 +398,7 @@ def test_a_batch_of_the_same_numbers_draws_them_once(case: str) -> None:
 def test_levels_are_of_a_thread() -> None:
     entered, done, seen = threading.Event(), threading.Event(), []
 
-    def other() -> None:
+    def run_other() -> None:
         entered.wait(10)
         try:
             x = pygrad.rand(3).requires_grad_()  # both refused in the mapped function
@@ -407,7 +407,7 @@ def test_levels_are_of_a_thread() -> None:
         finally:
             done.set()
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=run_other)
     thread.start()
 
     def map_slow(v: Any) -> Any:

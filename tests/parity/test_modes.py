@@ -193,10 +193,10 @@ def decorating_with_a_switch(t: Any) -> Any:
     seen += [state(t), function(), state(t)]
 
     @t.autograd.set_multithreading_enabled(True)
-    def other() -> Any:
+    def run_other() -> Any:
         return state(t)
 
-    return [*seen, other()]
+    return [*seen, run_other()]
 
 
 @script
@@ -376,14 +376,14 @@ def threads_in_turn(t: Any) -> Any:
     turns = [threading.Barrier(2) for _ in range(8)]
     seen: list[Any] = []
 
-    def other() -> None:
+    def run_other() -> None:
         with t.no_grad():
             for turn in turns:
                 turn.wait()
                 seen.append((x * 2).requires_grad)
                 turn.wait()
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=run_other)
     thread.start()
     mine = []
     for turn in turns:
@@ -448,14 +448,14 @@ def hooks_of_threads_in_turn(t: Any) -> Any:
             lambda value: (seen.append(name), value)[1], lambda value: value
         )
 
-    def other() -> None:
+    def run_other() -> None:
         for turn in turns:
             with pair("other"):
                 turn.wait()
                 x.exp()
                 turn.wait()
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=run_other)
     thread.start()
     with pair("mine"):
         for turn in turns:
