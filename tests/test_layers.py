@@ -321,6 +321,37 @@ def test_functions_that_no_header_declares_are_called_by_rows_alone() -> None:
             assert sum(name in each for each in words) == 1
 
 
+KNOW_SPARSE = {
+    "create/create.c": "reads layout=, and makes zeros of the layout that it names",
+    "index/embedding.c": "embedding(sparse=True) has a sparse gradient",
+    "index/index_dim.c": "gather(sparse_grad=True) has a sparse gradient",
+    "optim/optim.c": "a step with a sparse gradient is a rule of its own",
+}
+"""The files outside of `ops/sparse` that name sparse tensors, each with the reason. GRAD_SPARSE is
+a word of nodes whose functions pass sparse gradients on.
+"""
+
+
+def test_families_leave_sparse_tensors_to_their_own() -> None:
+    found = set()
+    for path in (ENGINE / "ops").glob("*/*.[ch]"):
+        words = set(re.findall(r"\w+", layers.bare(path.read_text()))) - {"GRAD_SPARSE"}
+        if path.parent.name != "sparse" and any("sparse" in word.lower() for word in words):
+            found.add(str(path.relative_to(ENGINE / "ops")))
+    assert found == set(KNOW_SPARSE)
+
+
+def test_what_ops_do_with_sparse_arguments_is_told_by_names_that_enter() -> None:
+    rows = ENGINE / "ops/sparse/bodies.def"
+    names = re.findall(r"^BODY\((\w+),", rows.read_text(), re.MULTILINE)
+    functions = re.findall(r"t_(\w+)\(", " ".join(declare.elementwise_functions()))
+    code = [p.read_text() for p in (ENGINE / "ops").glob("*/*.c") if p.parent.name != "sparse"]
+    entries = re.findall(r"_ENTERED(?:_AS)?\([^;]*;", "".join(code).replace("\n  if", ";"))
+    entered = set(re.findall(r'"(\w+)"', " ".join(entries)))
+    assert len(names) == len(set(names)) > 40
+    assert set(names) - entered - set(functions) == set()
+
+
 KERNELS_MAY = {"ground/dtype.h", "ground/inline.h", "ground/paths.h", "ground/poll.h"}
 """The headers that kernels may include beside each other's: element types, inlining, the count of
 paths taken, polls.
@@ -412,7 +443,7 @@ BODY = re.compile(
 )
 
 
-ENTERS = re.compile(r"(  SPARSE_GIVES\([^;]*;\n|  Floats [^;]*;\n)*  (OP|VIEW|ANY)_ENTERED(_AS)?\(")
+ENTERS = re.compile(r"(  Floats [^;]*;\n)*  (OP|VIEW|ANY)_ENTERED(_AS)?\(")
 
 
 ONE_LINE = re.compile(

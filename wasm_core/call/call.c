@@ -141,8 +141,6 @@ static const Tensor *sparse_argument(int n, const Argument *v) {
   return found;
 }
 
-bool door_any_sparse(int n, const Argument *v) { return sparse_argument(n, v) != NULL; }
-
 /* The result of the SparseBody that has just run. */
 static intptr_t sparse_result;
 static bool runs_no_body(void) { return false; }
@@ -157,7 +155,7 @@ void door_enter_strided(DoorEntry *e, const char *op, int n, const Argument *v) 
   SparseBody *body = t ? door_sparse_body(op) : NULL;
   if (body) {
     e->by = NULL; /* the functions that `body` calls enter themselves */
-    sparse_result = body(n, v);
+    sparse_result = body(op, n, v);
     e->answers = &sparse_answers;
     return;
   }

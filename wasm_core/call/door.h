@@ -62,7 +62,7 @@ bool door_sets_form(int32_t *form, const Tensor *t);
 /* Tells the watcher, and sets form_made by the arguments. */
 void door_enter(DoorEntry *e, const char *op, int n, const Argument *v);
 /* What an op does if an argument is sparse, in place of its own body; its result. */
-typedef intptr_t SparseBody(int n, const Argument *v);
+typedef intptr_t SparseBody(const char *op, int n, const Argument *v);
 /* NULL: the op refuses sparse arguments. See ops/sparse/bodies.def. */
 extern SparseBody *(*door_sparse_body)(const char *op);
 /* door_enter for ops whose own body takes strided tensors alone. Runs the op's SparseBody if an
@@ -81,12 +81,6 @@ static inline void door_left(const DoorEntry *e) {
 /* For functions with more arguments; `call` is a call of the function with the same arguments. */
 #define ANY_ENTERED_AS(call, op, ...) ENTERED_BY(door_enter, call, op, __VA_ARGS__)
 #define VIEW_ENTERED_AS(call, op, ...) ENTERED_BY(door_enter_strided, call, op, __VA_ARGS__)
-/* Used before these: returns `result` if an argument is a sparse tensor. */
-#define SPARSE_GIVES(result, ...)                                                 \
-  if (__builtin_expect(unusual_tensors != 0, 0) &&                                \
-      door_any_sparse(N_ARGUMENTS(__VA_ARGS__),                                   \
-                      (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})) \
-  return result
 /* For ops that read elements: first converts the arguments in their variables. Autocast casts them;
  * a lazy tensor (FLAGS_LAZY) is replaced by a computed stand-in. */
 #define OP_ENTERED_AS(call, op, ...)                                              \
@@ -125,7 +119,6 @@ typedef struct {
 } Place;
 /* Sets PyTorch's error for an op that does not take t's layout. */
 void *door_refuse_layout(const char *op, const Tensor *t);
-bool door_any_sparse(int n, const Argument *v);
 bool door_prepare(const char *op, int n, Place *places);
 /* False with PyTorch's error for an op that needs the elements of an absent tensor. */
 bool door_needs_elements(const char *op);

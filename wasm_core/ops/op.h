@@ -25,10 +25,6 @@ static inline bool blocked3(const Tensor *a, const Tensor *b, const Tensor *c) {
 /* "Float": the name of t's type in PyTorch's messages. */
 static inline const char *legacy(const Tensor *t) { return dtype_info[t->dtype].legacy; }
 
-/* A function of a sparse tensor's values, and one of two such tensors' values. */
-typedef Tensor *EachValue(const void *with, Tensor *values);
-typedef Tensor *EachPair(const void *with, Tensor *a, Tensor *b);
-
 /* --- element-wise ops: declared from the names in their rows, so that a change of a formula does
  * not touch this header --- */
 #include "elementwise_functions.h"
@@ -40,6 +36,7 @@ Tensor *t_sub(Tensor *a, Tensor *b);
 Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha); /* b - alpha * a */
 /* "trunc", "floor", NULL: true division */
 Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode);
+Tensor *t_floor_divide(Tensor *a, Tensor *b);
 Tensor *t_fmod(Tensor *a, Tensor *b);
 Tensor *t_remainder(Tensor *a, Tensor *b);
 Tensor *t_pow(Tensor *a, Tensor *b);
@@ -267,6 +264,8 @@ bool layout_named(const char *name, Layout *found); /* fails if there is none */
 /* --- sparse tensors, and conversions of layouts (convert.c) --- */
 Tensor *t_coalesce(Tensor *x);
 Tensor *t_sparse_mask(Tensor *x, Tensor *mask);
+/* A strided y as a COO tensor if x is one; else y. */
+Tensor *t_laid_out_like(Tensor *y, const Tensor *x);
 Tensor *t_to_dense(Tensor *x, DType dtype, bool masked); /* x itself if it is dense */
 Tensor *t_sparse_filled(Tensor *x);   /* x with every element stored, zeros included */
 Tensor *t_sparse_elements(Tensor *x); /* the place of each value among x's elements */
@@ -276,16 +275,10 @@ Tensor *t_to_layout(Tensor *x, Layout layout, Ints block, int64_t dense, const c
 /* A COO tensor with a column of `indices` and a row of `values` for each element. */
 Tensor *t_sparse_coo(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
                      bool coalesced);
-/* --- made of sparse tensors (results.c); what other ops do with them is in sparse/bodies.def --- */
-/* Sparse tensors with the values that f gives. t_sparse_each records; for the others the caller
- * does. */
-Tensor *t_sparse_each(Tensor *x, EachValue *f, const void *with);
-Tensor *t_sparse_values_each(Tensor *x, EachValue *f, const void *with);
-Tensor *t_sparse_pairs(Tensor *a, Tensor *b, EachPair *f,
-                       const void *with); /* at common places, as in a product */
-Tensor *t_sparse_add(Tensor *a, Tensor *b, DType d);
+/* --- sparse zeros (results.c) --- */
 Tensor *t_sparse_zeros_like(Tensor *x, DType dtype);
 Tensor *t_sparse_zeros(int ndim, const int64_t *sizes, Layout layout, DType dtype);
+/* --- repeated elements of sparse tensors (parts.c) --- */
 Tensor *t_sparse_broadcast_to(Tensor *x, Ints size);
 
 /* --- padding (pad.c) --- */

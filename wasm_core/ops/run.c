@@ -75,7 +75,7 @@ static bool move_sparse(Tensor *self, Tensor *r) {
                 layout_text(r), layout_text(self)),
            false;
   if (r->dtype != self->dtype) r = WITHOUT_GRAD(t_to(r, tensor_dtype(self)));
-  if (!r || !tensor_set_parts(self, *r->meta->sparse)) return false;
+  if (!r || !tensor_take_parts(self, r)) return false;
   tensor_bump_version(self);
   return true;
 }

@@ -391,6 +391,10 @@ bool tensor_set_parts(Tensor *x, Sparse parts) {
   return true;
 }
 
+bool tensor_take_parts(Tensor *x, const Tensor *v) {
+  return !is_sparse(v) || tensor_set_parts(x, *v->meta->sparse);
+}
+
 Tensor *tensor_sparse(int ndim, const int64_t *sizes, Sparse parts) {
   static const int64_t no_strides[MAX_DIM];
   Tensor *x = failed() || !parts.values ? NULL : tensor_none_of(tensor_dtype(parts.values));
@@ -637,7 +641,7 @@ Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *s
   v->offset = offset;
   v->flags = t->flags & FLAG_INFERENCE; /* an alias is an inference tensor if t is, in any mode */
   if (t->flags & FLAGS_LAZY) tensor_set_lazy(v, t->flags & FLAGS_LAZY);
-  return is_sparse(t) && !tensor_set_parts(v, *t->meta->sparse) ? NULL : v;
+  return tensor_take_parts(v, t) ? v : NULL;
 }
 
 Tensor *tensor_part(Tensor *y, int64_t dim, int64_t start, int64_t length) {

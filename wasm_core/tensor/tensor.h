@@ -364,6 +364,7 @@ void tensor_swap_storages(Tensor *a, Tensor *b);
 
 /* --- sparse tensors --- */
 static inline bool is_sparse(const Tensor *t) { return t && t->form & FORM_SPARSE; }
+static inline bool tensor_is_strided(const Tensor *t) { return !is_sparse(t); }
 static inline Layout tensor_layout(const Tensor *t) {
   return is_sparse(t) ? (Layout)t->meta->sparse->layout : LAYOUT_STRIDED;
 }
@@ -371,6 +372,8 @@ static inline Layout tensor_layout(const Tensor *t) {
 Tensor *tensor_sparse(int ndim, const int64_t *sizes, Sparse parts);
 /* Sets the parts of x. Lazy parts are replaced by the result of computed_part. */
 bool tensor_set_parts(Tensor *x, Sparse parts);
+/* Sets the parts of x to those of v; a strided v has none. */
+bool tensor_take_parts(Tensor *x, const Tensor *v);
 extern Tensor *(*computed_part)(Tensor *lazy);
 
 #endif

@@ -275,7 +275,7 @@ Tensor *op_set_data(Tensor *t, Tensor *from) {
   if (is_sparse(t) != is_sparse(from))
     return fail(ERR_RUNTIME, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
                              "`tensor` have incompatible tensor type.");
-  if (is_sparse(t) && !tensor_set_parts(t, *from->meta->sparse)) return NULL;
+  if (!tensor_take_parts(t, from)) return NULL;
   if (tensor_requires_grad(t) && !dtype_is_inexact(tensor_dtype(from)))
     return fail(
         ERR_RUNTIME,

@@ -59,7 +59,7 @@ static bool accumulate_sparse(Tensor *leaf, Tensor *old, Tensor *g) {
   Tensor *sum = is_sparse(old) && !is_sparse(g) ? t_add(g, old) : t_add(old, g);
   if (recording || is_sparse(old) != is_sparse(sum)) return set_grad(leaf, sum);
   if (!is_sparse(old)) return sum && t_copy_(old, sum, false);
-  if (!sum || !tensor_set_parts(old, *sum->meta->sparse)) return false;
+  if (!sum || !tensor_take_parts(old, sum)) return false;
   tensor_bump_version(old);
   return true;
 }

@@ -27,8 +27,7 @@ LOOPS(ANY_COMPLEX, 3, add3, (W)a + m_mul((W)c, (W)b))
 LOOPS(NUMBER_COMPLEX, 3, sub3, (W)a - m_mul((W)c, (W)b))
 LOOPS_END
 
-/* Whether alpha is allowed; PyTorch's errors. */
-static bool check_alpha(DType d, const Tensor *alpha) {
+bool elementwise_check_alpha(DType d, const Tensor *alpha) {
   if (alpha->dtype == DT_BOOL && d != DT_BOOL)
     return fail(ERR_RUNTIME, "Boolean alpha only supported for Boolean results.");
   if (dtype_is_complex(tensor_dtype(alpha)) && !dtype_is_complex(d))
@@ -59,6 +58,13 @@ static void scaled_vjp(Node *n, Tensor *g, Tensor **gi, double sign) {
 }
 GRAD_SPARSE(AddBackward0, "| alpha:scalar") { scaled_vjp(n, g[0], gi, 1); }
 GRAD_SPARSE(SubBackward0, "| alpha:scalar") { scaled_vjp(n, g[0], gi, -1); }
+
+Node *elementwise_sum_node(Tensor *a, Tensor *b, double alpha, bool negated) {
+  Node *n = node_new(negated ? &SubBackward0 : &AddBackward0, 0, 1, a, b, NULL);
+  num_f(n, 0, alpha);
+  return n;
+}
+
 /* y = b - alpha a, recorded as rsub(a, b); a number b has no edge. */
 static void rsub_vjp(Node *n, Tensor *g, Tensor **gi) {
   double alpha = n->numbers[0].f;
@@ -78,7 +84,7 @@ typedef struct {
 
 static Tensor *add_scaled(const Scaled *op, Tensor *a, Tensor *b, Tensor *alpha) {
   DType d = common_dtype(a, b);
-  if (alpha && !check_alpha(d, alpha)) return NULL;
+  if (alpha && !elementwise_check_alpha(d, alpha)) return NULL;
   if (alpha && dtype_is_complex(tensor_dtype(alpha))) { /* a node's number is real */
     b = t_mul(b, alpha);
     alpha = NULL;
@@ -94,40 +100,14 @@ static Tensor *add_scaled(const Scaled *op, Tensor *a, Tensor *b, Tensor *alpha)
       elementwise_run(f == 1 ? op->two : op->three, &(Tensors){f == 1 ? 2 : 3, in}, d, NULL), n);
 }
 
-/* `add_scaled` with a sparse operand. */
-static NOINLINE Tensor *scaled_sparse(const NodeType *type, Tensor *a, Tensor *b, Tensor *alpha,
-                                      bool negated) {
-  ANY_ENTERED_AS(scaled_sparse(type, a, b, alpha, negated), negated ? "sub" : "add", a, b, alpha);
-  if (blocked(a, b)) return NULL;
-  DType d = common_dtype(a, b);
-  if (alpha && !check_alpha(d, alpha)) return NULL;
-  if (is_sparse(a) && !is_sparse(b)) return t_sparse_add(a, b, d);
-  if (alpha && dtype_is_complex(tensor_dtype(alpha))) {
-    b = t_mul(b, alpha);
-    alpha = NULL;
-  }
-  double f = alpha ? number_f(alpha) : 1;
-  Node *n = node_new(type, 0, 1, a, b, NULL);
-  num_f(n, 0, f);
-  Tensor *addend = b;
-  WITHOUT_GRAD_BLOCK {
-    if (f != 1 || negated) addend = t_to(addend, d); /* alpha fits d, not always the type of b */
-    if (f != 1) addend = t_mul(addend, alpha);
-    if (negated) addend = t_neg(addend);
-  }
-  return set_history(t_sparse_add(a, addend, d), n);
-}
-
 /* a + alpha * b; alpha NULL: 1 */
 Tensor *t_add_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
-  SPARSE_GIVES(scaled_sparse(&AddBackward0, a, b, alpha, false), a, b);
   OP_ENTERED(t_add_scaled, "add", a, b, alpha);
   static const Scaled op = {&AddBackward0, add2, add3, false};
   return blocked(a, b) ? NULL : add_scaled(&op, a, b, alpha);
 }
 
 Tensor *t_sub_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
-  SPARSE_GIVES(scaled_sparse(&SubBackward0, a, b, alpha, true), a, b);
   OP_ENTERED(t_sub_scaled, "sub", a, b, alpha);
   if (blocked(a, b) || !check_sub(a, b)) return NULL;
   static const Scaled op = {&SubBackward0, sub2, sub3, false};
@@ -145,13 +125,11 @@ Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha) {
 Tensor *t_add(Tensor *a, Tensor *b) { return t_add_scaled(a, b, NULL); }
 Tensor *t_sub(Tensor *a, Tensor *b) { return t_sub_scaled(a, b, NULL); }
 Tensor *t_mul_f(Tensor *a, double b) {
-  SPARSE_GIVES(t_mul(a, tensor_wrapped_f(b)), a);
   OP_ENTERED(t_mul_f, "mul", a, b);
   return blocked(a) ? NULL
                     : node_rename_with(t_mul(a, tensor_wrapped_f(b)), "MulBackward1", "- other#");
 }
 Tensor *t_div_f(Tensor *a, double b) {
-  SPARSE_GIVES(t_div(a, tensor_wrapped_f(b)), a);
   OP_ENTERED(t_div_f, "div", a, b);
   return blocked(a) ? NULL
                     : node_rename_with(t_div(a, tensor_wrapped_f(b)), "DivBackward1", "- other#");
@@ -254,29 +232,7 @@ static void zero_vjp(Node *n, Tensor *g, Tensor **gi) {
 GRAD_EACH(DivBackward2, "self other | rounding_mode:text=trunc,floor")
 { zero_vjp(n, g[0], gi); }
 
-typedef struct {
-  Tensor *by;
-  const char *mode; /* NULL: floor_divide */
-} Division;
-static Tensor *quotient_of_values(const void *with, Tensor *values) {
-  const Division *k = with;
-  return k->mode ? t_div_mode(values, k->by, k->mode) : t_floor_divide(values, k->by);
-}
-
-/* Divides the stored values: a zero stays zero. PyTorch reports no x / 0 here. */
-static Tensor *rounded_quotient_sparse(Tensor *a, Tensor *b, const char *mode) {
-  if (blocked(a, b)) return NULL;
-  if (is_sparse(b) || b->ndim)
-    return fail(ERR_RUNTIME,
-                "Sparse %sdivision requires a scalar or zero-dim dense tensor divisor (got shape "
-                "%s for divisor)",
-                mode ? "" : "floor ", shape_text(b));
-  const Division k = {b, mode};
-  return t_sparse_each(a, quotient_of_values, &k);
-}
-
 Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
-  SPARSE_GIVES(mode ? rounded_quotient_sparse(a, b, mode) : t_div(a, b), a, b);
   OP_ENTERED(t_div_mode, "div", a, b, mode);
   if (blocked(a, b) || !mode)
     return node_rename_with(t_div(a, b), "DivBackward2", "self other | rounding_mode:text=-");
@@ -346,7 +302,6 @@ Tensor *t_remainder_of_number(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_floor_divide(Tensor *a, Tensor *b) {
-  SPARSE_GIVES(rounded_quotient_sparse(a, b, NULL), a, b);
   OP_ENTERED(t_floor_divide, "floor_divide", a, b);
   if (blocked(a, b)) return NULL;
   Node *n = node_new(inplace_self == a ? &node_floor_divide_ : &node_floor_divide, 0, 0, a, b,
@@ -442,24 +397,7 @@ static Tensor *pow_number(Tensor *a, Tensor *b, DType d) {
 /* The operand of ops whose results PyTorch lays out as if the operand were contiguous. */
 static Tensor *plain_contiguous(Tensor *x) { return WITHOUT_GRAD(t_contiguous(x)); }
 
-static Tensor *pow_of_values(const void *with, Tensor *values) {
-  return t_pow(values, (Tensor *)(uintptr_t)with);
-}
-
-/* Powers of sparse tensors with exponents that keep zeros. */
-static Tensor *pow_sparse(Tensor *a, Tensor *b) {
-  if (blocked(a, b)) return NULL;
-  if (is_sparse(b) || !is_wrapped(b) || dtype_is_complex(tensor_dtype(b)))
-    return door_refuse_layout("pow", is_sparse(a) ? a : b);
-  if (!(number_f(b) > 0))
-    return fail(ERR_RUNTIME,
-                "pow of a sparse tensor needs an exponent above 0: others give numbers "
-                "to the elements that it leaves out");
-  return node_rename(t_sparse_each(a, pow_of_values, b), PowBackward0.name);
-}
-
 Tensor *t_pow(Tensor *a, Tensor *b) {
-  SPARSE_GIVES(pow_sparse(a, b), a, b);
   OP_ENTERED(t_pow, "pow", a, b);
   if (blocked(a, b)) return NULL;
   DType d = common_dtype(a, b);
@@ -476,7 +414,6 @@ Tensor *t_pow(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_square(Tensor *x) {
-  SPARSE_GIVES(t_pow(x, tensor_wrapped_i(2)), x);
   OP_ENTERED(t_square, "square", x);
   return blocked(x) ? NULL : t_pow(x, tensor_wrapped_i(2));
 }
@@ -950,22 +887,8 @@ Tensor *t_mvlgamma(Tensor *x, int64_t p) {
 }
 
 /* Infinities become the largest finite numbers of the type unless other numbers are given. */
-typedef struct {
-  double nan, posinf, neginf;
-  bool has_posinf, has_neginf;
-} Replaced;
-static Tensor *replaced_values(const void *with, Tensor *values) {
-  const Replaced *k = with;
-  return t_nan_to_num(values, k->nan, k->has_posinf, k->posinf, k->has_neginf, k->neginf);
-}
-
-static Tensor *nan_to_num_sparse(Tensor *x, Replaced by) {
-  return node_rename(t_sparse_each(x, replaced_values, &by), "NanToNumBackward0");
-}
-
 Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf,
                      double neginf) {
-  SPARSE_GIVES(nan_to_num_sparse(x, (Replaced){nan, posinf, neginf, has_posinf, has_neginf}), x);
   OP_ENTERED(t_nan_to_num, "nan_to_num", x, nan, has_posinf, posinf, has_neginf, neginf);
   if (blocked(x)) return NULL;
   if (dtype_is_complex(tensor_dtype(x)))

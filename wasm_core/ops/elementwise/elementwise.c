@@ -517,18 +517,18 @@ static Flat *find_loop(const Loops *loops, DType type, DType d) {
   return loop || dtype_no_kernel("elementwise_cpu", d) ? loop : NULL;
 }
 
-/* Whether an operand is sparse, with the error. Gradients may run loops on tensors that no op has
+/* Whether all operands are strided, or the error. Gradients may run loops on tensors that no op has
  * checked. */
-static bool refuses_sparse(int n, Tensor *const *in) {
+static bool check_strided(int n, Tensor *const *in) {
   for (int i = 0; i < n; i++)
-    if (is_sparse(in[i])) return !door_refuse_layout("elementwise", in[i]);
-  return false;
+    if (!tensor_is_strided(in[i])) return door_refuse_layout("elementwise", in[i]) != NULL;
+  return true;
 }
 
 Tensor *elementwise_run(const Loops *loops, const Tensors *in, DType d, const double *k) {
   Tensor *t[ITER_MAX];
   const bool usual = __builtin_expect(unusual_tensors == 0, 1);
-  if (failed() || (!usual && refuses_sparse(in->n, in->v))) return NULL;
+  if (failed() || (!usual && !check_strided(in->n, in->v))) return NULL;
   Flat *loop = loop_of(loops, d);
   Tensor *plain = usual && loop ? run_plain(loop, in->n, in->v, d, d, k) : NULL;
   if (plain || failed()) return plain;
@@ -562,39 +562,6 @@ typedef struct {
   Facts facts;
 } Unary;
 
-typedef struct {
-  const Unary *op;
-  int n_params;
-  const double *p;
-} UnaryCall;
-static Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p);
-static Tensor *unary_values(const void *with, Tensor *values) {
-  const UnaryCall *k = with;
-  return unary(k->op, values, k->n_params, k->p);
-}
-
-/* Whether f(0) is 0, so that elements that are not stored stay so. */
-static bool keeps_zeros(Tensor *zero) { return zero && tensor_get_c(zero, 0) == 0; }
-
-static const Unary unary_neg;
-
-/* Applies a function to the values of a sparse tensor. Like PyTorch, coalesces it unless the
- * function is linear. */
-static NOINLINE Tensor *unary_sparse(const Unary *u, Tensor *x, int n_params, const double *p) {
-  ANY_ENTERED_AS(unary_sparse(u, x, n_params, p), u->name, x);
-  if (blocked(x)) return NULL;
-  const UnaryCall k = {u, n_params, p};
-  if (u == &unary_neg) {
-    Node *n = node_new(u->node, 1, 0, x, NULL);
-    return set_history(WITHOUT_GRAD(t_sparse_values_each(x, unary_values, &k)), n);
-  }
-  Tensor *zero = WITHOUT_GRAD(unary(u, tensor_zeros(0, NULL, tensor_dtype(x)), n_params, p));
-  if (zero && !keeps_zeros(zero)) return door_refuse_layout(u->name, x);
-  if (inplace_self == x && tensor_layout(x) == LAYOUT_SPARSE_COO && !x->meta->sparse->coalesced)
-    return fail(ERR_RUNTIME, "%s_ requires coalesced input", u->name);
-  return node_rename(t_sparse_each(x, unary_values, &k), u->node->name);
-}
-
 /* The host numbers of a loop, rounded to d if the row says so. */
 static const double *loop_params(const Unary *u, DType d, const double *p, double *as_half) {
   if (!p || !u->facts.rounds || !dtype_is_half(d)) return p;
@@ -609,7 +576,6 @@ static const double *loop_params(const Unary *u, DType d, const double *p, doubl
 /* The node saves first what the gradient here needs (PyTorch saves some results beyond that), then
  * host numbers. */
 static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p) {
-  SPARSE_GIVES(unary_sparse(u, x, n_params, p), x);
   Floats params = {n_params, p};
   OP_ENTERED_AS(unary(u, x, params.n, params.v), u->name, x, params);
   if (blocked(x)) return NULL;
@@ -849,7 +815,7 @@ SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:text=tanh", 0,
     Tensor *s = saved_tensor(n, 0);                                                        \
     node_params(n, p);                                                                     \
     const bool same = sizeof #GRADIENT == sizeof "g"; /* passed on, nothing is computed */ \
-    gi[0] = grad_mode || same || is_complex(g[0]) || is_sparse(g[0])                       \
+    gi[0] = grad_mode || same || is_complex(g[0]) || !tensor_is_strided(g[0])              \
                 ? tape_##name(g[0], s, s, p)                                               \
                 : unary_grad(&unary_##name, g[0], s, p);                                   \
   }
@@ -1002,17 +968,9 @@ static Tensor *pair_values(const void *with, Tensor *a, Tensor *b) {
   return elementwise_run(k->loops, &(Tensors){2, (Tensor *[2]){a, b}}, k->d, NULL);
 }
 
-/* Products and quotients of sparse tensors; recorded like those of dense ones. */
-static NOINLINE Tensor *binary_sparse(const Binary *op, Tensor *a, Tensor *b) {
-  ANY_ENTERED_AS(binary_sparse(op, a, b), op->name, a, b);
+Tensor *elementwise_paired(bool quotient, Tensor *a, Tensor *b, Pairing *pairing) {
   if (blocked(a, b)) return NULL;
-  if (op != &binary_mul && op != &binary_div)
-    return door_refuse_layout(op->name, is_sparse(a) ? a : b);
-  if (op == &binary_div && (is_sparse(b) || b->ndim))
-    return fail(ERR_RUNTIME,
-                "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape %s "
-                "for divisor)",
-                shape_text(b));
+  const Binary *op = quotient ? &binary_div : &binary_mul;
   PairCall k = {op->value,
                 domain_dtype(op->domain, elementwise_result_dtype(2, (Tensor *[2]){a, b}), op->name,
                              &op->facts)};
@@ -1021,7 +979,7 @@ static NOINLINE Tensor *binary_sparse(const Binary *op, Tensor *a, Tensor *b) {
   int keep = (needs(n, 0) ? op->keep_a : 0) | (needs(n, 1) ? op->keep_b : 0);
   if (keep & KEEP_A) save(n, 0, a);
   if (keep & KEEP_B) save(n, 1, b);
-  Tensor *y = set_history(t_sparse_pairs(a, b, pair_values, &k), n);
+  Tensor *y = set_history(pairing(a, b, pair_values, &k), n);
   return n ? named_for_numbers(y, &op->facts, a, b) : y;
 }
 
@@ -1030,7 +988,6 @@ static bool has_factor(const Binary *op) {
 }
 
 static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
-  SPARSE_GIVES(binary_sparse(op, a, b), a, b);
   OP_ENTERED_AS(binary(op, a, b), op->name, a, b);
   if (blocked(a, b)) return NULL;
   DType d = domain_dtype(op->domain, elementwise_result_dtype(2, (Tensor *[2]){a, b}), op->name,
@@ -1107,7 +1064,7 @@ LOOPS_END
     Tensor *g = g_[0], *a = floating(saved_tensor(n, 0), g), *b = floating(saved_tensor(n, 1), g), \
            *y = saved_tensor(n, 2);                                                                \
     const bool ops = grad_mode || is_complex(g) || is_complex(a) || is_complex(b) ||               \
-                     is_sparse(g) || is_sparse(a) || is_sparse(b);                                 \
+                     !tensor_is_strided(g) || !tensor_is_strided(a) || !tensor_is_strided(b);      \
     (void)a, (void)b, (void)y;                                                                     \
     if (needs(n, 0))                                                                               \
       gi[0] = ops || keep_a == REFUSED ? ga : binary_grad(grad_a_##name, g, a, b, y);              \
@@ -1130,26 +1087,7 @@ IN_PLACE(le, "Le")
 IN_PLACE(gt, "Gt")
 IN_PLACE(ge, "Ge")
 
-typedef struct {
-  const char *name;
-  Domain domain;
-  const Loops *loops;
-} Predicate;
-static Tensor *predicate(const char *name, Domain domain, const Loops *loops, Tensor *x);
-static Tensor *predicate_values(const void *with, Tensor *values) {
-  const Predicate *k = with;
-  return predicate(k->name, k->domain, k->loops, values);
-}
-
-static NOINLINE Tensor *predicate_sparse(const Predicate *k, Tensor *x) {
-  if (blocked(x)) return NULL;
-  Tensor *zero = predicate_values(k, tensor_zeros(0, NULL, tensor_dtype(x)));
-  if (zero && !keeps_zeros(zero)) return door_refuse_layout(k->name, x);
-  return WITHOUT_GRAD(t_sparse_each(x, predicate_values, k));
-}
-
 static NOINLINE Tensor *predicate(const char *name, Domain domain, const Loops *loops, Tensor *x) {
-  SPARSE_GIVES(predicate_sparse(&(Predicate){name, domain, loops}, x), x);
   OP_ENTERED_AS(predicate(name, domain, loops, x), name, x);
   if (blocked(x)) return NULL;
   DType d = domain_dtype(domain, tensor_dtype(x), name, NULL);

@@ -105,6 +105,15 @@ static inline Operands operands(DType d, Tensor *a, Tensor *b, bool factor) {
   if (!dtype_is_half(d)) return (Operands){{a, b}};
   return (Operands){{elementwise_cast(a, d), factor && b->ndim == 0 ? b : elementwise_cast(b, d)}};
 }
+/* A product or a quotient of tensors that are not strided, recorded like another. `pairing` makes its
+ * value of what f gives for pairs of strided values. */
+typedef Tensor *EachPair(const void *with, Tensor *a, Tensor *b);
+typedef Tensor *Pairing(Tensor *a, Tensor *b, EachPair *f, const void *with);
+Tensor *elementwise_paired(bool quotient, Tensor *a, Tensor *b, Pairing *pairing);
+/* Whether alpha may scale an operand of a sum of type d; PyTorch's errors. */
+bool elementwise_check_alpha(DType d, const Tensor *alpha);
+/* The node of a + alpha b, or of a - alpha b. */
+Node *elementwise_sum_node(Tensor *a, Tensor *b, double alpha, bool negated);
 /* Runs the loop of a table for type d over n operands, which it casts; the result has type d, or
  * bool. Nothing is recorded. */
 Tensor *elementwise_run(const Loops *loops, const Tensors *in, DType d, const double *k);

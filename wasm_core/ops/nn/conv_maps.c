@@ -444,7 +444,7 @@ static bool is_vast(const Conv *c) {
 }
 
 /* Whether most cells that taps meet in data are zeros around y, or there are many remainders. */
-static bool is_sparse(const Conv *c) {
+static bool meets_few(const Conv *c) {
   return few_patches(c) && (steps(c) > MANY_RESTS ||
                             2 * (double)volume(c->in) > 5 * steps(c) * (double)volume(c->out));
 }
@@ -589,7 +589,7 @@ SMALL bool conv_forward(const Conv *c, DType d, const char *x, const char *w, co
 
 SMALL bool conv_data(const Conv *c, DType d, const char *y, const char *w, const char *bias,
                      char *x) {
-  if ((is_pointwise(c) || is_sparse(c)) && loops[d]->product)
+  if ((is_pointwise(c) || meets_few(c)) && loops[d]->product)
     return convolve_by_products(c, d, DATA, x, w, y, bias);
   size_t mark = scratch_mark();
   int64_t rests[3];

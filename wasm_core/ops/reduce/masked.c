@@ -97,11 +97,8 @@ static Tensor *sum_of(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *m
   return t_sum(with_number(x, mask, 0), LISTED(over), keepdim, summed_type(x, dtype));
 }
 
-/* The sum of a COO tensor is a COO tensor, even if no sparse dimension is left. */
 Tensor *t_masked_sum(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *mask) {
-  Tensor *y = sum_of(x, dims, keepdim, dtype, mask);
-  bool coo = y && x && tensor_layout(x) == LAYOUT_SPARSE_COO && !is_sparse(y);
-  return coo ? t_to_layout(y, LAYOUT_SPARSE_COO, (Ints){-1, NULL}, -1, "to_sparse") : y;
+  return t_laid_out_like(sum_of(x, dims, keepdim, dtype, mask), x);
 }
 
 Tensor *t_masked_prod(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *mask) {

@@ -79,10 +79,10 @@ GIVEN_AS(factor, TAG_C_FACTOR, Factor, ((Factor){1, 1, 0}))
 #define S(k) name_given(g, k)
 #define FACTOR(k) factor_given(g, k)
 
-#define BODY(op, expression)                            \
-  static intptr_t body_##op(int n, const Argument *v) { \
-    __attribute__((unused)) const Given g = {n, v};     \
-    return (intptr_t)(expression);                      \
+#define BODY(op, expression)                                                                      \
+  static intptr_t body_##op(__attribute__((unused)) const char *name, int n, const Argument *v) { \
+    __attribute__((unused)) const Given g = {n, v};                                               \
+    return (intptr_t)(expression);                                                                \
   }
 #include "ops/sparse/bodies.def"
 #undef BODY
@@ -95,10 +95,58 @@ static const struct {
 #include "ops/sparse/bodies.def"
 };
 
+/* ------------------------------------------------------------ functions of one number */
+
+/* A row of elementwise.def: its function without numbers of the host, or with three. */
+typedef struct {
+  const char *op;
+  Tensor *(*plain)(Tensor *x);
+  Tensor *(*with)(Tensor *x, double p0, double p1, double p2);
+} Function;
+static const Function functions[] = {
+#define UNARY(words, name, ...) {#name, t_##name, NULL},
+#define UNARY_P(words, name, ...) {#name, NULL, t_##name},
+#define UNARY_P_AS(words, host, ...) UNARY_P(words, __VA_ARGS__)
+#define PREDICATE UNARY
+#include "ops/elementwise/elementwise.def"
+};
+
+static const Function *function_named(const char *op) {
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    if (strcmp(functions[i].op, op) == 0) return &functions[i];
+  return NULL;
+}
+
+static Tensor *value_of(const Function *f, Tensor *x, Floats p) {
+  return f->plain ? f->plain(x) : f->with(x, p.v[0], p.v[1], p.v[2]);
+}
+
+/* f of each value, if f(0) is 0, so that elements that are not stored stay so. Coalesces x like
+ * PyTorch, as f need not be linear. */
+static Tensor *each_value(const Function *f, Tensor *x, Floats p) {
+  ANY_ENTERED_AS(each_value(f, x, p), f->op, x);
+  if (blocked(x)) return NULL;
+  Tensor *zero = WITHOUT_GRAD(value_of(f, tensor_zeros(0, NULL, tensor_dtype(x)), p));
+  if (zero && tensor_get_c(zero, 0) != 0) return door_refuse_layout(f->op, x);
+  if (inplace_self == x && is_coo(x) && !sparse_parts(x)->coalesced)
+    return fail(ERR_RUNTIME, "%s_ requires coalesced input", f->op);
+  if (is_coo(x)) x = t_coalesce(x);
+  Tensor *values = t_sparse_values(x), *y = values ? value_of(f, values, p) : NULL;
+  const Node *n = y ? y->grad_fn : NULL;
+  y = t_with_values(x, y);
+  return n ? node_rename(y, n->type->name) : y;
+}
+
+static intptr_t each_body(const char *op, int n, const Argument *v) {
+  const Given g = {n, v};
+  const Floats *p = tagged(g, 1, TAG_FLOATS);
+  return (intptr_t)each_value(function_named(op), tensor_given(g, 0), p ? *p : (Floats){0, NULL});
+}
+
 static SparseBody *body_of(const char *op) {
   for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
     if (strcmp(bodies[i].op, op) == 0) return bodies[i].body;
-  return NULL;
+  return function_named(op) ? each_body : NULL;
 }
 
 void sparse_begin(void) { door_sparse_body = body_of; }

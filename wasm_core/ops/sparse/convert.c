@@ -280,6 +280,11 @@ Tensor *t_to_layout(Tensor *x, Layout l, Ints block, int64_t dense, const char *
   return in_form(to_types[l], x, f);
 }
 
+Tensor *t_laid_out_like(Tensor *y, const Tensor *x) {
+  const bool same = blocked(x, y) || is_sparse(y) || tensor_layout(x) != LAYOUT_SPARSE_COO;
+  return same ? y : t_to_layout(y, LAYOUT_SPARSE_COO, (Ints){-1, NULL}, -1, "to_sparse");
+}
+
 /* to_sparse(layout, blocksize, dense_dim) */
 Tensor *op_to_sparse(Call *c) {
   Layout l = LAYOUT_SPARSE_COO;

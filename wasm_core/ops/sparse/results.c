@@ -3,6 +3,7 @@
 
 #include "ground/memory.h"
 #include "kernels/complex.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/reduce/reduce.h"
 #include "ops/sparse/sparse.h"
 #include "sparse_rows.h"
@@ -11,17 +12,65 @@
 
 /* ------------------------------------------------------------ element by element */
 
-Tensor *t_sparse_each(Tensor *x, EachValue *f, const void *with) {
-  if (blocked(x)) return NULL;
-  if (is_coo(x)) x = t_coalesce(x);
-  Tensor *values = t_sparse_values(x);
-  return values ? t_with_values(x, f(with, values)) : NULL;
+/* The values of *x, recorded. *x becomes a tensor that has each place once. */
+static Tensor *own_values(Tensor **x) {
+  if (blocked(*x)) return NULL;
+  if (is_coo(*x)) *x = t_coalesce(*x);
+  return t_sparse_values(*x);
 }
 
-Tensor *t_sparse_values_each(Tensor *x, EachValue *f, const void *with) {
-  if (blocked(x)) return NULL;
-  Tensor *y = sparse_with_parts(x, f(with, sparse_parts(x)->values));
-  return y;
+/* f of the values, for a linear f: x may have a place twice. */
+static Tensor *each_value(Tensor *x, Tensor *f(Tensor *), const NodeType *type) {
+  Node *n = node_new(type, 0, 0, x, NULL);
+  return set_history(WITHOUT_GRAD(sparse_with_parts(x, f(sparse_parts(x)->values))), n);
+}
+
+GRAD_SPARSE(NegBackward0, "") { gi[0] = t_neg(g[0]); }
+GRAD_SPARSE(ConjPhysicalBackward0, "") { gi[0] = t_conj_physical(g[0]); }
+
+Tensor *t_sparse_neg(Tensor *x) {
+  ANY_ENTERED(t_sparse_neg, "neg", x);
+  return blocked(x) ? NULL : each_value(x, t_neg, &NegBackward0);
+}
+
+/* The conjugate, computed at once. */
+Tensor *t_sparse_conj(Tensor *x) {
+  if (blocked(x) || !dtype_is_complex(tensor_dtype(x))) return failed() ? NULL : x;
+  return each_value(x, t_conj_physical, &ConjPhysicalBackward0);
+}
+
+/* Powers with exponents that keep zeros. */
+Tensor *t_sparse_pow(Tensor *x, Tensor *exponent) {
+  if (blocked(x, exponent)) return NULL;
+  if (is_sparse(exponent) || !is_wrapped(exponent) || dtype_is_complex(tensor_dtype(exponent)))
+    return door_refuse_layout("pow", is_sparse(x) ? x : exponent);
+  if (!(tensor_get_f(exponent, 0) > 0))
+    return fail(ERR_RUNTIME,
+                "pow of a sparse tensor needs an exponent above 0: others give numbers "
+                "to the elements that it leaves out");
+  Tensor *values = own_values(&x);
+  return values ? node_rename(t_with_values(x, t_pow(values, exponent)), "PowBackward0") : NULL;
+}
+
+Tensor *t_sparse_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf,
+                            double neginf) {
+  Tensor *values = own_values(&x);
+  if (!values) return NULL;
+  values = t_nan_to_num(values, nan, has_posinf, posinf, has_neginf, neginf);
+  return node_rename(t_with_values(x, values), "NanToNumBackward0");
+}
+
+/* mode: as in t_div_mode; NULL: floor_divide. A zero stays zero: PyTorch reports no x / 0 here. */
+Tensor *t_sparse_rounded_quotient(Tensor *a, Tensor *b, const char *mode) {
+  if (blocked(a, b)) return NULL;
+  if (is_sparse(b) || b->ndim)
+    return fail(ERR_RUNTIME,
+                "Sparse %sdivision requires a scalar or zero-dim dense tensor divisor (got shape "
+                "%s for divisor)",
+                mode ? "" : "floor ", shape_text(b));
+  Tensor *values = own_values(&a);
+  if (!values) return NULL;
+  return t_with_values(a, mode ? t_div_mode(values, b, mode) : t_floor_divide(values, b));
 }
 
 static Tensor *cat2(Tensor *a, Tensor *b, int64_t dim) {
@@ -99,7 +148,7 @@ static Tensor *add_dense(Tensor *a, Tensor *b, DType d) {
   return y ? t_reshape(y, a->ndim, a->sizes) : NULL;
 }
 
-Tensor *t_sparse_add(Tensor *a, Tensor *b, DType d) {
+static Tensor *sum_of(Tensor *a, Tensor *b, DType d) {
   GRAD_MODE_WAS;
   if (blocked(a, b)) return NULL;
   if (is_sparse(a) && !is_sparse(b))
@@ -109,7 +158,32 @@ Tensor *t_sparse_add(Tensor *a, Tensor *b, DType d) {
   return is_sparse(a) ? add_sparse(a, b, d) : add_dense(a, b, d);
 }
 
-/* ------------------------------------------------------------ a * b */
+/* a + alpha b, or a - alpha b */
+static Tensor *scaled_sum(Tensor *a, Tensor *b, Tensor *alpha, bool negated) {
+  ANY_ENTERED_AS(scaled_sum(a, b, alpha, negated), negated ? "sub" : "add", a, b, alpha);
+  if (blocked(a, b)) return NULL;
+  DType d = elementwise_result_dtype(2, (Tensor *[]){a, b});
+  if (alpha && !elementwise_check_alpha(d, alpha)) return NULL;
+  if (is_sparse(a) && !is_sparse(b)) return sum_of(a, b, d);
+  if (alpha && dtype_is_complex(tensor_dtype(alpha))) { /* a node's number is real */
+    b = t_mul(b, alpha);
+    alpha = NULL;
+  }
+  double f = alpha ? tensor_get_f(alpha, 0) : 1;
+  Node *n = elementwise_sum_node(a, b, f, negated);
+  Tensor *addend = b;
+  WITHOUT_GRAD_BLOCK {
+    if (f != 1 || negated) addend = t_to(addend, d); /* alpha fits d, not always the type of b */
+    if (f != 1) addend = t_mul(addend, alpha);
+    if (negated) addend = t_neg(addend);
+  }
+  return set_history(sum_of(a, addend, d), n);
+}
+
+Tensor *t_sparse_add(Tensor *a, Tensor *b, Tensor *alpha) { return scaled_sum(a, b, alpha, false); }
+Tensor *t_sparse_sub(Tensor *a, Tensor *b, Tensor *alpha) { return scaled_sum(a, b, alpha, true); }
+
+/* ------------------------------------------------------------ a * b, a / b */
 
 static Tensor *pair(EachPair *f, const void *with, bool swapped, Tensor *own, Tensor *other) {
   if (blocked(own, other)) return NULL;
@@ -175,7 +249,8 @@ static Tensor *with_dense(Tensor *x, Tensor *dense, EachPair *f, const void *wit
   return y;
 }
 
-Tensor *t_sparse_pairs(Tensor *a, Tensor *b, EachPair *f, const void *with) {
+/* f of the values at common places. */
+static Tensor *pairs(Tensor *a, Tensor *b, EachPair *f, const void *with) {
   GRAD_MODE_WAS;
   if (blocked(a, b)) return NULL;
   const bool as_is = is_sparse(a) && is_sparse(b) && !a->ndim && !b->ndim && sparse_count_of(b) > 1;
@@ -184,6 +259,26 @@ Tensor *t_sparse_pairs(Tensor *a, Tensor *b, EachPair *f, const void *with) {
   if (blocked(a, b)) return NULL;
   if (is_sparse(a) && is_sparse(b)) return both_sparse(a, b, f, with);
   return is_sparse(a) ? with_dense(a, b, f, with, false) : with_dense(b, a, f, with, true);
+}
+
+Tensor *t_sparse_mul(Tensor *a, Tensor *b) {
+  ANY_ENTERED(t_sparse_mul, "mul", a, b);
+  return elementwise_paired(false, a, b, pairs);
+}
+
+static Tensor *quotient(Tensor *a, Tensor *b) {
+  ANY_ENTERED(quotient, "div", a, b);
+  if (blocked(a, b)) return NULL;
+  if (is_sparse(b) || b->ndim)
+    return fail(ERR_RUNTIME,
+                "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape %s "
+                "for divisor)",
+                shape_text(b));
+  return elementwise_paired(true, a, b, pairs);
+}
+
+Tensor *t_sparse_div(Tensor *a, Tensor *b, const char *mode) {
+  return mode ? t_sparse_rounded_quotient(a, b, mode) : quotient(a, b);
 }
 
 /* ------------------------------------------------------------ sums */
@@ -362,16 +457,6 @@ Tensor *t_sparse_to_options(Tensor *x, DType dtype, bool copy, int32_t form) {
   if (form) return door_needs_elements("to"), NULL;
   if (copy) return t_sparse_to(x, dtype == DT_NONE ? tensor_dtype(x) : dtype);
   return dtype == DT_NONE ? x : t_to(x, dtype);
-}
-
-GRAD_SPARSE(ConjPhysicalBackward0, "") { gi[0] = t_conj_physical(g[0]); }
-
-/* The conjugate, computed at once. */
-Tensor *t_sparse_conj(Tensor *x) {
-  if (blocked(x) || !dtype_is_complex(tensor_dtype(x))) return failed() ? NULL : x;
-  Node *n = node_new(&ConjPhysicalBackward0, 0, 0, x, NULL);
-  Tensor *values = WITHOUT_GRAD(t_conj_physical(sparse_parts(x)->values));
-  return set_history(WITHOUT_GRAD(sparse_with_parts(x, values)), n);
 }
 
 static Tensor *sparse_empty(Form f, DType dtype) {

@@ -374,7 +374,7 @@ Tensor *t_contiguous(Tensor *x) {
 /* ------------------------------------------------------------ writing in place */
 
 bool copy_check_overlap(const Tensor *t) {
-  if (tensor_is_dense(t) || is_sparse(t)) return true;
+  if (!tensor_is_strided(t) || tensor_is_dense(t)) return true;
   for (int i = 0; i < t->ndim; i++)
     if (t->strides[i] == 0 && t->sizes[i] > 1) {
       fail(ERR_RUNTIME,

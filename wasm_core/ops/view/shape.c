@@ -488,7 +488,7 @@ Tensor **t_unbind(Tensor *x, int64_t dim, int64_t *count) {
   Tensor **out = scratch_array(*count ? *count : 1, sizeof *out);
   int64_t sizes[MAX_DIM], strides[MAX_DIM];
   if (!out) return NULL;
-  if (by_ops || is_sparse(x) || too_many_for_a_node(x, *count)) {
+  if (by_ops || !tensor_is_strided(x) || too_many_for_a_node(x, *count)) {
     for (int64_t k = 0; k < *count && !failed(); k++) out[k] = t_select(x, dim, k);
     return failed() ? NULL : out;
   }
@@ -627,18 +627,17 @@ static void rename_inplace(Tensor *v) {
  * old form. */
 Tensor *shape_take(Tensor *x, Tensor *v) {
   if (blocked(x) || !v) return NULL;
-  if (is_sparse(v)) {
-    if (tensor_layout(v) != tensor_layout(x))
-      return fail(ERR_RUNTIME,
-                  "torch.transpose_: in-place transposition is not supported for %s layout",
-                  layout_text(x));
-    if (!tensor_set_parts(x, *v->meta->sparse)) return NULL;
-  } else if (v->storage != x->storage)
+  if (tensor_layout(v) != tensor_layout(x))
+    return fail(ERR_RUNTIME,
+                "torch.transpose_: in-place transposition is not supported for %s layout",
+                layout_text(x));
+  if (v->storage != x->storage && tensor_is_strided(x))
     return fail(
         ERR_NOT_IMPLEMENTED,
         "pygrad: the shape of a tensor whose class has __torch_dispatch__ changes by ops that "
         "it is asked for");
-  if (!tensor_set_geometry(x, v->ndim, v->sizes, v->strides, v->offset)) return NULL;
+  if (!tensor_take_parts(x, v) || !tensor_set_geometry(x, v->ndim, v->sizes, v->strides, v->offset))
+    return NULL;
   tensor_bump_version(x);
   if (forward_on) forward_move(x, v);
   if (!v->grad_fn) return x;
