@@ -194,6 +194,19 @@ def test_parameter_without_gradient_stays() -> None:
     assert q.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_parameter_whose_first_gradient_comes_late_moves(name: str) -> None:
+    p, q = pygrad.ones(2, requires_grad=True), pygrad.ones(2, requires_grad=True)
+    optimizer = EVERY[name]([p, q])
+    p.grad = pygrad.ones(2)
+    optimizer.step()
+    optimizer.step()
+    assert q.tolist() == [1, 1]
+    q.grad = pygrad.ones(2)
+    optimizer.step()
+    assert q.tolist() != [1, 1]
+
+
 def test_groups_have_options_of_their_own() -> None:
     p, q = pygrad.ones(1, requires_grad=True), pygrad.ones(1, requires_grad=True)
     optimizer = optim.SGD([{"params": [p]}, {"params": [q], "lr": 0.5}], lr=0.1)

@@ -188,7 +188,7 @@ class BuiltinOptimizer(Optimizer):
                 if has_grad and not takes[-1]:
                     new.append(p)
             else:
-                takes.append(bool(has_grad or (own and all(key in own for key in keys))))
+                takes.append(not keys or has_grad or bool(own and all(key in own for key in keys)))
         if new:
             self._step_first(new, form, numbers)
         taken = list(compress(params, takes))
