@@ -183,9 +183,9 @@ WASM_CFLAGS := -std=c11 -msimd128 $(ARITHMETIC) -DNDEBUG -Iwasm_core -Ibuild/dec
 # Files whose loops people wait for are built for speed (-O3 where it is faster than -O2), all others for size. A jump
 # table lies in the code, from where wasmtime reads it at the cost of some nanoseconds; comparisons take less.
 FASTEST := elementwise index_places reduce
-FAST := adam api apply arithmetic bind bytes call casts conv_maps copy dropout effort elements fft gemm gradients history hooks iter lists loss \
-  matmul memory node normalization partial pooling record resample rng run scan schema sgd softmax sort tensor transcendental view \
-  walk
+FAST := adam api apply arithmetic bind bytes call casts conv_maps copy dropout effort elements fft gemm gradients \
+  history hooks iter lists loss matmul memory node normalization partial pooling record resample rng run scan \
+  schema sgd softmax sort tensor transcendental view walk
 level = $(if $(filter $(1),$(FASTEST)),-O3 $(LEAN),$(if $(filter $(1),$(FAST)),-O2 $(LEAN),-Oz))
 LEAN := -fno-unroll-loops -fno-jump-tables
 OPTIMIZE = $(call level,$(notdir $(basename $<)))
