@@ -352,6 +352,39 @@ def test_what_ops_do_with_sparse_arguments_is_told_by_names_that_enter() -> None
     assert set(names) - entered - set(functions) == set()
 
 
+ELSEWHERE = {
+    "where": "an overload, beside the others: the indices where a condition is true",
+    "max": "an overload, beside the others: the greater of two tensors",
+    "min": "an overload, beside the others: the smaller of two tensors",
+    "diagonal": "linalg's name for another default of the dimensions",
+}
+"""The rows whose function is in another family, each with the reason."""
+
+
+def test_row_stands_in_the_family_of_its_function() -> None:
+    families = [path for path in (ENGINE / "ops").iterdir() if path.is_dir()]
+    functions = {
+        family.name: {
+            name
+            for path in family.glob("*.c")
+            for _, name, _ in declare.DEFINED.findall(layers.bare(path.read_text()))
+        }
+        for family in families
+    }
+    functions["elementwise"].update(re.findall(r"t_\w+", " ".join(declare.elementwise_functions())))
+    elsewhere, count = set(), 0
+    for path in (path for family in families for path in family.glob("*.def")):
+        rows = re.split(r"^OPX?\(", layers.bare(path.read_text()), flags=re.MULTILINE)[1:]
+        for row in rows:
+            called = re.search(r"\b(t|op)_\w+(?=\()", row)
+            homes = {name for name, own in functions.items() if called and called[0] in own}
+            count += bool(homes)
+            if called and homes and path.parent.name not in homes:
+                elsewhere.add(re.findall(r"(\w+),\s*\"", row[: called.start()])[-1])
+    assert count > 700
+    assert elsewhere == set(ELSEWHERE)
+
+
 KERNELS_MAY = {"ground/dtype.h", "ground/inline.h", "ground/paths.h", "ground/poll.h"}
 """The headers that kernels may include beside each other's: element types, inlining, the count of
 paths taken, polls.

@@ -4,8 +4,8 @@
  * records itself. The numbers drawn are PyTorch's: bernoulli(1 - p) in the layout of the noise. */
 #include <math.h>
 
-#include "create_rows.h"
 #include "ground/number.h"
+#include "nn_rows.h"
 #include "ops/create/random.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
