@@ -642,6 +642,26 @@ for (const name of layers.filter((each) => signatures[each])) {
   });
 }
 
+test('a class derived from a layer has its arguments, and may make it differently', () => {
+  class Same extends nn.Linear {}
+  class Square extends nn.Conv2d {
+    scale = ones(1);
+
+    constructor(channels) {
+      super(channels, channels, { kernel_size: 1, bias: false });
+    }
+
+    forward(x) {
+      return super.forward(x).mul(this.scale);
+    }
+  }
+  const [same, square] = [new Same(2, 1, { bias: false }), new Square(3)];
+  assert.equal(String(same), 'Same(in_features=2, out_features=1, bias=False)');
+  assert.throws(() => new Same(2), { message: /^Linear\(\) missing 1 required/ });
+  assert.deepEqual(names(square.named_parameters()), ['weight', 'scale']);
+  assert.deepEqual(square.call(torch.zeros([1, 3, 2, 2])).shape, [1, 3, 2, 2]);
+});
+
 test('sizes that are missing are all named', () => {
   assert.throws(() => new nn.Conv2d(), {
     name: 'TypeError',

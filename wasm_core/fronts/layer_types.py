@@ -69,6 +69,7 @@ def _interface(cls: type, kinds: dict[str, str]) -> list[str]:
     for name, kind in kinds.items():
         if not name.startswith("_") and name not in vars(nn.Module()):
             lines.append(_field(cls, name, kind))
+    lines += [f"  {name}(): void;" for name in dir(cls) if name.startswith("reset_")]
     forward: Any = cls.forward  # type: ignore[attr-defined]
     result = _RESULTS.get(forward.__annotations__["return"], "any")
     ways = divisions(signature(forward), "")

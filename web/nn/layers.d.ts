@@ -108,6 +108,8 @@ export interface BatchNorm1d extends Module {
   momentum: number | null;
   affine: boolean;
   track_running_stats: boolean;
+  reset_parameters(): void;
+  reset_running_stats(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -123,6 +125,8 @@ export interface BatchNorm2d extends Module {
   momentum: number | null;
   affine: boolean;
   track_running_stats: boolean;
+  reset_parameters(): void;
+  reset_running_stats(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -138,6 +142,8 @@ export interface BatchNorm3d extends Module {
   momentum: number | null;
   affine: boolean;
   track_running_stats: boolean;
+  reset_parameters(): void;
+  reset_running_stats(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -148,6 +154,7 @@ export interface Bilinear extends Module {
   in1_features: number;
   in2_features: number;
   out_features: number;
+  reset_parameters(): void;
   forward(input1: Tensor, input2: Tensor): Tensor;
 }
 
@@ -225,6 +232,7 @@ export interface Conv1d extends Module {
   output_padding: number[];
   groups: number;
   padding_mode: string;
+  reset_parameters(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -242,6 +250,7 @@ export interface Conv2d extends Module {
   output_padding: number[];
   groups: number;
   padding_mode: string;
+  reset_parameters(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -259,6 +268,7 @@ export interface Conv3d extends Module {
   output_padding: number[];
   groups: number;
   padding_mode: string;
+  reset_parameters(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -276,6 +286,7 @@ export interface ConvTranspose1d extends Module {
   output_padding: number | readonly number[];
   groups: number;
   padding_mode: string;
+  reset_parameters(): void;
   forward(input: Tensor, output_size?: readonly number[] | null): Tensor;
   forward(input: Tensor, options: { output_size?: readonly number[] | null }): Tensor;
 }
@@ -294,6 +305,7 @@ export interface ConvTranspose2d extends Module {
   output_padding: number | readonly number[];
   groups: number;
   padding_mode: string;
+  reset_parameters(): void;
   forward(input: Tensor, output_size?: readonly number[] | null): Tensor;
   forward(input: Tensor, options: { output_size?: readonly number[] | null }): Tensor;
 }
@@ -312,6 +324,7 @@ export interface ConvTranspose3d extends Module {
   output_padding: number | readonly number[];
   groups: number;
   padding_mode: string;
+  reset_parameters(): void;
   forward(input: Tensor, output_size?: readonly number[] | null): Tensor;
   forward(input: Tensor, options: { output_size?: readonly number[] | null }): Tensor;
 }
@@ -384,6 +397,7 @@ export interface Embedding extends Module {
   norm_type: number;
   scale_grad_by_freq: boolean;
   sparse: boolean;
+  reset_parameters(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -399,6 +413,7 @@ export interface EmbeddingBag extends Module {
   mode: string;
   sparse: boolean;
   include_last_offset: boolean;
+  reset_parameters(): void;
   forward(input: Tensor, offsets?: Tensor | null, per_sample_weights?: Tensor | null): Tensor;
   forward(input: Tensor, offsets: Tensor | null, options: { per_sample_weights?: Tensor | null }): Tensor;
   forward(input: Tensor, options: { offsets?: Tensor | null; per_sample_weights?: Tensor | null }): Tensor;
@@ -460,12 +475,14 @@ export interface GLU extends Module {
 
 /** Gated recurrent units: one gate resets the hidden state, another keeps it. */
 export interface GRU extends Module {
+  reset_parameters(): void;
   forward(input: Tensor, hx?: any): any;
   forward(input: Tensor, options: { hx?: any }): any;
 }
 
 /** One step of a `GRU`. */
 export interface GRUCell extends Module {
+  reset_parameters(): void;
   forward(input: Tensor, hx?: Tensor | null): Tensor;
   forward(input: Tensor, options: { hx?: Tensor | null }): Tensor;
 }
@@ -487,6 +504,7 @@ export interface GroupNorm extends Module {
   num_channels: number;
   eps: number;
   affine: boolean;
+  reset_parameters(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -547,6 +565,8 @@ export interface InstanceNorm1d extends Module {
   momentum: number | null;
   affine: boolean;
   track_running_stats: boolean;
+  reset_parameters(): void;
+  reset_running_stats(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -562,6 +582,8 @@ export interface InstanceNorm2d extends Module {
   momentum: number | null;
   affine: boolean;
   track_running_stats: boolean;
+  reset_parameters(): void;
+  reset_running_stats(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -577,6 +599,8 @@ export interface InstanceNorm3d extends Module {
   momentum: number | null;
   affine: boolean;
   track_running_stats: boolean;
+  reset_parameters(): void;
+  reset_running_stats(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -622,12 +646,14 @@ export interface LPPool3d extends Module {
 
 /** Long short-term memory: gates control how a cell keeps, adds and outputs its state. */
 export interface LSTM extends Module {
+  reset_parameters(): void;
   forward(input: Tensor, hx?: any): any;
   forward(input: Tensor, options: { hx?: any }): any;
 }
 
 /** One step of an `LSTM`. */
 export interface LSTMCell extends Module {
+  reset_parameters(): void;
   forward(input: Tensor, hx?: readonly Tensor[] | null): Tensor[];
   forward(input: Tensor, options: { hx?: readonly Tensor[] | null }): Tensor[];
 }
@@ -639,6 +665,7 @@ export interface LayerNorm extends Module {
   normalized_shape: number | readonly number[];
   eps: number;
   elementwise_affine: boolean;
+  reset_parameters(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -655,6 +682,7 @@ export interface Linear extends Module {
   bias: Parameter | null;
   in_features: number;
   out_features: number;
+  reset_parameters(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -817,6 +845,7 @@ export interface PReLU extends Module {
   num_parameters: number;
   init: number;
   weight: number | readonly number[];
+  reset_parameters(): void;
   forward(input: Tensor): Tensor;
 }
 
@@ -855,17 +884,20 @@ export interface RMSNorm extends Module {
   normalized_shape: number | readonly number[];
   eps: number | null;
   elementwise_affine: boolean;
+  reset_parameters(): void;
   forward(x: Tensor): Tensor;
 }
 
 /** h = tanh(W x + b + U h + c) at each step, or relu instead of tanh. */
 export interface RNN extends Module {
+  reset_parameters(): void;
   forward(input: Tensor, hx?: any): any;
   forward(input: Tensor, options: { hx?: any }): any;
 }
 
 /** One step of an `RNN`. */
 export interface RNNCell extends Module {
+  reset_parameters(): void;
   forward(input: Tensor, hx?: Tensor | null): Tensor;
   forward(input: Tensor, options: { hx?: Tensor | null }): Tensor;
 }

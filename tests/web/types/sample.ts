@@ -121,6 +121,17 @@ export async function sample(): Promise<number> {
   const heads = new nn.ModuleDict({ left: list.at(0) });
   heads.update([['right', list.pop(1)]]);
   const [attended]: [Tensor, Tensor | null] = new nn.MultiheadAttention(3, 1).forward(x, x, x, { need_weights: false });
+  new nn.BatchNorm1d(3).reset_running_stats();
+  class Bent extends nn.Linear {
+    constructor(size: number) {
+      super(size, size, { bias: false });
+    }
+
+    forward(input: Tensor): Tensor {
+      return super.forward(input).relu();
+    }
+  }
+  const bent: Tensor = new Bent(3).call(x);
   const [hidden, cell]: Tensor[] = new nn.LSTMCell(3, 4).forward(x);
   const held: number = list.length + heads.keys().length + new nn.ParameterList([x, 3]).length + new nn.ParameterDict({ x }).length;
   const bilinear: Tensor = new nn.Bilinear(3, 3, 2).forward(x, x);
@@ -155,7 +166,7 @@ export async function sample(): Promise<number> {
     if (!(error instanceof torch.errors.RuntimeError)) throw error;
   }
 
-  const all = [mixed, more, squared, logical, moved, cut, joined, picked, product, jacobian, features, attended, hidden, cell, bilinear, unpooled, ...made, ...rows, ...parts, ...pieces, ...grid,
+  const all = [mixed, more, squared, logical, moved, cut, joined, picked, product, jacobian, features, bent, attended, hidden, cell, bilinear, unpooled, ...made, ...rows, ...parts, ...pieces, ...grid,
     ...both, ...others];
   return all.length + node.length + flags.length + shape.length + size + gradient.length + number + Number(always) + convolution.parameters().length
     + names.length + learned.length + more_layers.length + missing_keys.length + unexpected_keys.length + closed + rate + held;
