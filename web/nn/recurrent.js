@@ -1,6 +1,6 @@
 /** Recurrent layers over sequences, and the cells for a single step. */
 import { errorClass } from '../engine.js';
-import { MAKE, RuntimeError, ValueError } from './python.js';
+import { MAKE, RuntimeError, show, ValueError } from './python.js';
 
 const NotImplementedError = errorClass('NotImplementedError');
 
@@ -41,7 +41,7 @@ function check({ input_size, hidden_size, num_layers, dropout, proj_size }, warn
   if (dropout > 0 && num_layers === 1)
     warn(
       'dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects ' +
-        `num_layers greater than 1, but got dropout=${dropout} and num_layers=1`,
+        `num_layers greater than 1, but got dropout=${show(dropout, true)} and num_layers=1`,
     );
   for (const [name, size] of Object.entries({ input_size, hidden_size, num_layers }))
     if (size <= 0) throw new ValueError(`${name} must be greater than zero`);
@@ -208,7 +208,7 @@ const makeRNNBase = ({ Module, Parameter, init, is_autocast_enabled, torch, warn
         num_layers: this.num_layers > 1 && this.num_layers,
         bias: !this.bias && 'False',
         batch_first: this.batch_first && 'True',
-        dropout: this.dropout > 0 && (Number.isInteger(this.dropout) ? '1.0' : this.dropout),
+        dropout: this.dropout > 0 && show(this.dropout, true),
         bidirectional: this.bidirectional && 'True',
       };
       const shown = Object.entries(texts).filter(([, text]) => text !== false);
