@@ -8,7 +8,16 @@ import ast
 import inspect
 
 import pytest
-from fronts import declarations, dispatcher, enumerations, layer_types, layers, optimizers, signatures, stubs
+from fronts import (
+    declarations,
+    dispatcher,
+    enumerations,
+    layer_types,
+    layers,
+    optimizers,
+    signatures,
+    stubs,
+)
 
 import pygrad
 from pygrad._table import functions

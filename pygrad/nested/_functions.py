@@ -67,9 +67,7 @@ def reflected_operators() -> dict[str, str]:
     own = " ".join(_OPERATORS.values()).split()
     written = {name for part in PARTS for name in vars(part)}
     pairs = [(f"__r{name[2:]}", op) for op in _OPERATORS for name in _OPERATORS[op].split()]
-    return {
-        name: op for name, op in pairs if name in written and name not in own and op != "div"
-    }
+    return {name: op for name, op in pairs if name in written and name not in own and op != "div"}
 
 
 @functools.cache

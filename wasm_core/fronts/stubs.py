@@ -22,7 +22,16 @@ from pygrad._tensor import operators, tensor
 from pygrad.nn import _functional
 from pygrad.signal import windows
 
-from . import declarations, dispatcher, enumerations, fast_ways, layer_types, layers, optimizers, signatures
+from . import (
+    declarations,
+    dispatcher,
+    enumerations,
+    fast_ways,
+    layer_types,
+    layers,
+    optimizers,
+    signatures,
+)
 
 FOLDER: Final = Path(__file__).parent.parent.parent / "pygrad"
 FILES: Final = {
