@@ -32,6 +32,7 @@ from .vmap import enter_level, levels, mapped_or_one_by_one, vmap
 
 _C = functions.C
 _F = functions.SPACES["torch"]
+_detach = functions.SPACES["method"]["detach"]
 _UNMAPPED = (1 << (LEVELS + 1)) - 1
 Function: TypeAlias = Callable[..., Any]
 
@@ -310,7 +311,7 @@ def _alias(whole: Tensor) -> Tensor:
         return unseen(_view_as_itself, whole)  # type: ignore[no-any-return]
     if not whole.dtype._inexact:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    return unseen(Tensor.detach, whole).requires_grad_()  # type: ignore[no-any-return]
+    return unseen(_detach, whole).requires_grad_()  # type: ignore[no-any-return]
 
 
 def _view_as_itself(tensor: Tensor) -> Tensor:
@@ -338,10 +339,10 @@ def _drop_graph(value: Any, outside: bool) -> Any:
 def _detach_primal(tensor: Tensor) -> Tensor:
     """The tensor without its graph, but with its tangent."""
     if forward_ad.current_level() < 0:
-        return unseen(Tensor.detach, tensor)  # type: ignore[no-any-return]
+        return unseen(_detach, tensor)  # type: ignore[no-any-return]
     tangent = _parts(tensor)[1]
-    plain: Tensor = unseen(Tensor.detach, tensor)
-    return plain if tangent is None else _dual(plain, unseen(Tensor.detach, tangent))
+    plain: Tensor = unseen(_detach, tensor)
+    return plain if tangent is None else _dual(plain, unseen(_detach, tangent))
 
 
 def _select_args(args: tuple[Any, ...], argnums: Any) -> tuple[list[int], Any]:

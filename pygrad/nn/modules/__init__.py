@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _compiled as _compiled
-from . import activation, batchnorm, container, conv, conv_transpose, instancenorm, linear
+from . import activation, batchnorm, container, conv, instancenorm, linear
 from ._parameter_containers import ParameterDict, ParameterList
 from .activation import (
     CELU,
@@ -41,6 +41,7 @@ from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, SyncBatchNorm
 from .container import ModuleDict, ModuleList, Sequential
 from .conv import Conv1d, Conv2d, Conv3d
 from .conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .conv_transpose import _ConvTransposeNd as _ConvTransposeNd
 from .distance import CosineSimilarity, PairwiseDistance
 from .dropout import (
     AlphaDropout,
@@ -336,14 +337,13 @@ def _place_as_in_pytorch() -> None:
         (
             conv,
             "ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv1d LazyConv2d LazyConv3d "
-            "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d",
+            "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d _ConvTransposeNd",
         ),
         (instancenorm, "LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d"),
         (linear, "LazyLinear"),
     ):
         for name in names.split():
             setattr(module, name, globals()[name])
-    conv._ConvTransposeNd = conv_transpose._ConvTransposeNd  # type: ignore[attr-defined]
 
 
 _place_as_in_pytorch()

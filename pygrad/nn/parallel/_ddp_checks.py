@@ -7,10 +7,11 @@ import warnings
 from collections.abc import Callable, Collection
 from typing import Any
 
-from ... import futures, nn
+from ... import futures
 from ..._tensor.tensor import Tensor
 from ...distributed._grad_bucket import GradBucket
 from ..modules.module import Module
+from ..modules.sparse import Embedding, EmbeddingBag
 from ..parameter import UninitializedParameter
 
 _BROADCAST_BUFFERS = (
@@ -71,7 +72,7 @@ def check_module(
     for each in module.modules():
         if type(each).__name__ == "SyncBatchNorm":
             raise ValueError("SyncBatchNorm layers only work with GPU modules")
-        if getattr(each, "sparse", False) and isinstance(each, (nn.Embedding, nn.EmbeddingBag)):
+        if getattr(each, "sparse", False) and isinstance(each, (Embedding, EmbeddingBag)):
             raise NotImplementedError("DistributedDataParallel: sparse gradients")
 
 

@@ -33,7 +33,13 @@ class WorkerInfo:
     worker_method: str | None = "multiprocessing"
 
 
-this_worker: WorkerInfo | None = None
+_this_worker: WorkerInfo | None = None
+
+
+def begin_worker(info: WorkerInfo) -> None:
+    """Makes this process the worker that is described."""
+    global _this_worker
+    _this_worker = info
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -45,7 +51,7 @@ def get_worker_info() -> WorkerInfo | None:
     >>> get_worker_info() is None
     True
     """
-    return this_worker
+    return _this_worker
 
 
 def _gather(dataset: Any, indices: list[Any]) -> list[Tensor] | None:

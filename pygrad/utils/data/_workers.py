@@ -247,8 +247,8 @@ def _work(
     sender = _Sender(batches)
     try:
         _seed_all(base_seed, worker)
-        _fetch.this_worker = _fetch.WorkerInfo(
-            worker, n_workers, base_seed + worker, fetcher.dataset
+        _fetch.begin_worker(
+            _fetch.WorkerInfo(worker, n_workers, base_seed + worker, fetcher.dataset)
         )
         service = _Service(worker, fetcher, init_fn)
         for message in _messages(indices):
