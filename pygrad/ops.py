@@ -23,7 +23,6 @@ from typing import Any, Final
 from . import _boundary
 from ._boundary import calls as _calls
 from ._boundary import overriding
-from ._dispatch import backward_ops as _backward_ops
 from ._dispatch import handlers
 from ._dispatch.handlers import lift_fresh
 from ._ground.dtypes import bool_, complex128, float64, int64
@@ -250,10 +249,6 @@ class OpOverloadPacket:
             args, kwargs = _order_arguments(overload._schema, args, kwargs)
         if schema:
             args = _numbers_to_tensors(name, overload._schema, args)
-        if name in _backward_ops.FUNCTIONS:
-            found = handlers.dispatch_unrecorded(overload, args, kwargs)
-            if found is not NotImplemented:
-                return found
         special = _BY_OVERLOAD.get(overload.name().partition("::")[2])
         if special is not None:
             return special(*args, **kwargs)
@@ -510,7 +505,6 @@ _BACKWARD: Final = ("forward", "ortho", "backward")
 
 
 _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
-    **_backward_ops.FUNCTIONS,
     **{
         name: _functions.C[name]
         for name in (
@@ -542,7 +536,6 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     "alias": lambda self: self.view_as(self),
     "_to_copy": lambda self, **options: self.to(**{"dtype": self.dtype} | options, copy=True),
     "_adaptive_avg_pool2d": _functions.SPACES["nn"]["adaptive_avg_pool2d"],
-    "convolution": _backward_ops.convolution,
     "unique_dim": lambda self, dim, sorted=True, return_inverse=False, return_counts=False: (
         _functions.SPACES["torch"]["unique"](
             self, sorted, return_inverse=True, return_counts=True, dim=dim

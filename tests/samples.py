@@ -220,8 +220,19 @@ EXEMPT = {
         "_grouped_mm nn.functional.grouped_mm",
     ),
     **_exempt(
-        "takes a function of another argument: test_backward_ops.py",
-        "ops.aten.log_sigmoid_backward",
+        "takes functions of its other arguments: test_backward_ops.py",
+        "ops.aten.log_sigmoid_backward ops.aten.convolution_backward"
+        " ops.aten.avg_pool2d_backward ops.aten.avg_pool3d_backward"
+        " ops.aten.max_pool2d_with_indices_backward ops.aten.max_pool3d_with_indices_backward"
+        " ops.aten._adaptive_avg_pool2d_backward ops.aten._adaptive_avg_pool3d_backward"
+        " ops.aten.adaptive_max_pool2d_backward ops.aten.adaptive_max_pool3d_backward"
+        " ops.aten.reflection_pad1d_backward ops.aten.reflection_pad2d_backward"
+        " ops.aten.reflection_pad3d_backward ops.aten.replication_pad1d_backward"
+        " ops.aten.replication_pad2d_backward ops.aten.replication_pad3d_backward"
+        " ops.aten.nll_loss_forward ops.aten.nll_loss2d_forward ops.aten.nll_loss_backward"
+        " ops.aten.nll_loss2d_backward ops.aten.embedding_dense_backward"
+        " ops.aten.native_layer_norm_backward ops.aten.native_batch_norm_backward"
+        " ops.aten.native_group_norm_backward ops.aten.native_dropout_backward",
     ),
     **_exempt("deprecated, warns on every call: test_errors.py", "range"),
 }

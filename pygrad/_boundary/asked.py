@@ -20,10 +20,8 @@ LATER, TENSOR, TENSORS, NUMBER, NOTHING, FIRST = range(6)
 """First words of an answer: none (yet), a tensor, several, a number, None; several with the first
 as the result.
 """
-INPLACE, AT_LAST, OUT, GRADIENT, RECORDED = 1, 2, 4, 8, 16
-"""Bits of a question: an op in place, asked for the second time, with ``out=``; a gradient
-function, by the name of its node; recorded.
-"""
+INPLACE, AT_LAST, OUT, RECORDED = 1, 2, 4, 8
+"""Bits of a question: an op in place, asked for the second time, with ``out=``; recorded."""
 _C_INT, C_ENUM, _C_WORDS, _C_PLACES = 32, 33, 34, 35
 
 

@@ -11,14 +11,10 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from .. import ops
 from .._boundary import asked, callbacks, overriding
-from .._boundary.asked import values_of
 from .._table.function_schema import FunctionSchema
 from .._table.schema import arguments
 from .._tensor.base import Tensor
-from ..autograd import graph
-from . import backward_ops, handlers
 from .choice import requested_call
 from .handlers import dispatch_call, here, kernels
 from .row_calls import schema_of_row
@@ -82,21 +78,6 @@ def _encode_composed(found: Any) -> list[int]:
     return [asked.TENSOR, *_handles([found])]
 
 
-def _gradients(words: list[int]) -> list[int]:
-    """Answers for the gradient function of the node that runs: a gradient for each input."""
-    came, wanted, _ = values_of(words)
-    called = backward_ops.backward_of_node(graph.running_node(), came, wanted)
-    if called is None:
-        return [asked.LATER]
-    if callable(called):
-        return _encode_composed([called()])
-    name, args = called
-    found = dispatch_call(ops.overload(name, "default"), args, {})
-    if found is NotImplemented:
-        return [asked.LATER]
-    return _encode_composed(found if isinstance(found, (tuple, list)) else [found])
-
-
 def answer(ident: int, words: list[int], _: int) -> list[int]:
     """Answers a question of the engine."""
     if here.disabled and not kernels:
@@ -104,8 +85,6 @@ def answer(ident: int, words: list[int], _: int) -> list[int]:
     row, how = words[0], words[2]
     before, overriding.state.recorded = overriding.state.recorded, bool(how & asked.RECORDED)
     try:
-        if how & asked.GRADIENT:
-            return _gradients(words)
         called = requested_call(row, how, words)
         if called is None:
             return [asked.LATER]

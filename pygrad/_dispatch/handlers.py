@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from .._boundary import asked, attributes, calls, modes, overriding
 from .._ground.dtypes import strided
-from .._table import functions
 from .._table.builtins import builtin
 
 _MODE: Final = asked.MODE
@@ -307,15 +306,6 @@ def dispatch_call(
 
 def _op_text(func: Any) -> str:
     return f"torch.ops.{func}"
-
-
-def dispatch_unrecorded(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The answer of a mode or a class to an op that the engine does not have, where nothing records
-    it; NotImplemented if there is none to ask.
-    """
-    if here.disabled or functions.SPACES["torch"]["is_grad_enabled"]():
-        return NotImplemented
-    return dispatch_by_rule(func, args, kwargs, {})
 
 
 namespaces: Final[dict[str, Any]] = {}

@@ -33,6 +33,21 @@ for (const [name, [fn, op]] of Object.entries(CASES))
       assert.deepEqual(found.tolist(), expected.tolist());
     }));
 
+test('native_layer_norm_backward gives the wanted gradients', () =>
+  leavesNothing(() => {
+    const x = leaf(-1.5, -0.25, 0.5, 2).reshape([2, 2]);
+    const w = leaf(0.5, 2);
+    const g = torch.tensor([1, -2, 0.5, 3], { dtype: torch.float64 }).reshape([2, 2]);
+    const [y, mean, rstd] = torch.native_layer_norm(x, [2], w, null, 1e-5);
+    const expected = torch.autograd.grad(y, [x, w], g);
+    const [gx, gw, gb] = torch.no_grad(() =>
+      aten.native_layer_norm_backward(g, x, [2], mean, rstd, w, null, [true, true, false]),
+    );
+    assert.deepEqual(gx.tolist(), expected[0].tolist());
+    assert.deepEqual(gw.tolist(), expected[1].tolist());
+    assert.equal(gb, null);
+  }));
+
 test('a gradient op has a gradient', () =>
   leavesNothing(() => {
     const x = leaf(-1.5, 0.5);

@@ -25,6 +25,7 @@
 #define B(k) arg_bool(c, k)
 #define D(k) arg_dtype(c, k)
 #define IL(k) arg_ints(c, k)
+#define BL(k) arg_bools(c, k)
 #define TL(k) arg_tensors(c, k)
 #define S(k) arg_str(c, k)
 #define GIVEN(k) arg_given(c, k)

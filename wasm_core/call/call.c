@@ -247,6 +247,11 @@ Ints arg_ints(const Call *c, int k) {
   return (Ints){v->n, v->p};
 }
 
+Bools arg_bools(const Call *c, int k) {
+  const Value *v = &c->v[k];
+  return v->tag == TAG_BOOLS ? (Bools){v->n, v->p} : (Bools){0, NULL};
+}
+
 Floats arg_floats(const Call *c, int k) {
   if (!arg_given(c, k)) return (Floats){-1, NULL};
   const Value *v = &c->v[k];

@@ -36,6 +36,10 @@ typedef struct {
 } Floats;
 typedef struct {
   int32_t n;
+  const int64_t *v; /* 0 or 1 each */
+} Bools;
+typedef struct {
+  int32_t n;
   Tensor **v;
 } Tensors;
 /* A host number that scales a product, as a double, as an integer, and its imaginary part for
@@ -86,6 +90,7 @@ bool arg_bool(const Call *c, int k);
 DType arg_dtype(const Call *c, int k); /* DT_NONE if not given */
 Ints arg_ints(const Call *c, int k);   /* n == -1 if not given; an int counts as a list of one */
 Floats arg_floats(const Call *c, int k);
+Bools arg_bools(const Call *c, int k);
 Tensors arg_tensors(Call *c, int k);       /* NULL elements for None */
 const char *arg_str(const Call *c, int k); /* NULL if not given */
 

@@ -161,6 +161,7 @@ extern bool autocast_keeps;
         double: TAG_FLOAT,            \
         Ints: TAG_INTS,               \
         Floats: TAG_FLOATS,           \
+        Bools: TAG_BOOLS,             \
         Tensors: TAG_TENSORS,         \
         const char *: TAG_STR,        \
         int: TAG_C_INT,               \

@@ -50,6 +50,7 @@ _TYPES: Final = {
     "PairOrNull": "readonly [number | null, number]",
     "Params": "Parameters",
     "bool": "boolean",
+    "bool[]": "readonly boolean[]",
     "str": "string",
     "ScalarType": "DType",
     "Layout": "'strided' | 'sparse_coo' | 'sparse_csr' | 'sparse_csc' | 'sparse_bsr' | "

@@ -24,7 +24,7 @@
 #include "tape/host.h"
 
 /* The kind of a question to the host. */
-enum { ASK_INPLACE = 1, ASK_AT_LAST = 2, ASK_OUT = 4, ASK_GRADIENT = 8, ASK_RECORDED = 16 };
+enum { ASK_INPLACE = 1, ASK_AT_LAST = 2, ASK_OUT = 4, ASK_RECORDED = 8 };
 /* The first word of an answer; no word at all means LATER too. */
 enum {
   ANSWER_LATER,
@@ -421,6 +421,7 @@ static void argument_words(const Argument *v, int64_t *w) {
     case TAG_C_WORDS: w[2] = (int64_t)(uintptr_t)*(const int64_t *const *)v->at; break;
     case TAG_C_FACTOR: factor_words(v->at, w); break;
     case TAG_INTS:
+    case TAG_BOOLS:
     case TAG_FLOATS:
       w[1] = ((const Ints *)v->at)->n;
       w[2] = (int64_t)(uintptr_t)((const Ints *)v->at)->v;
@@ -728,29 +729,6 @@ static Question *asked_by_name(const char *op, int n, Tensor *const *v) {
 static Tensor *ask_host(const char *op, int n, Tensor *const *v) {
   Question *q = asked_by_name(op, n, v);
   return q && q->n > 0 ? q->v[0] : NULL;
-}
-
-/* Asks the host for a gradient. The host gets the gradients that came, a list of the wanted
- * ones, and the node's saves, by which it sees whether the node concerns it. */
-bool dispatch_gradient(Node *n, Tensor *const *g, Tensor **gi) {
-  const int n_in = n->n_outputs ? n->n_outputs : 1;
-  int64_t words[3][WORDS_AN_ARGUMENT] = {{0}};
-  int64_t *wanted = scratch_array(n->n_edges + 1, sizeof *wanted);
-  Tensor **saved = scratch_array(n->n_saves + 1, sizeof *saved);
-  if (!wanted || !saved) return false;
-  for (int i = 0; i < n->n_edges; i++) wanted[i] = needs(n, i);
-  for (int i = 0; i < n->n_saves; i++) saved[i] = n->saves[i].value;
-  const Tensors came = {n_in, (Tensor **)(uintptr_t)g}, kept = {n->n_saves, saved};
-  argument_words(&(Argument){TAG_TENSORS, &came}, words[0]);
-  argument_words(&(Argument){TAG_INTS, &(Ints){n->n_edges, wanted}}, words[1]);
-  argument_words(&(Argument){TAG_TENSORS, &kept}, words[2]);
-  Node *was = node_running;
-  Question *q = failed() ? NULL : question(-1, n->type->name, ASK_GRADIENT, 3, words);
-  node_running = n;
-  bool answered = q && ask(q, ASK_GRADIENT) && !failed();
-  node_running = was;
-  for (int i = 0; answered && i < n->n_edges && i < q->n; i++) gi[i] = q->v[i];
-  return answered;
 }
 
 static double number_of_host(Tensor *t) {

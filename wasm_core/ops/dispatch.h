@@ -29,9 +29,6 @@ void dispatch_restore(const Dispatch *was);
 void dispatch_call(Call *c, void (*run)(Call *c));
 int64_t dispatch_count(void);       /* answers so far */
 int64_t dispatch_count_plain(void); /* those with a tensor that is not the host's */
-/* Lets the host compute a gradient from what the node saved: fills gi for g. False: the host has no
- * answer, or has raised. */
-bool dispatch_gradient(Node *n, Tensor *const *g, Tensor **gi);
 /* Ones like t, if t is a tensor for which the host makes them; else NULL. */
 Tensor *dispatch_ones_like(Tensor *t);
 /* Zeros for a tangent of t, laid out as t, as the host makes them where one of the two is its

@@ -16,6 +16,10 @@
 
 /* Whether tangents travel: a level is entered and forward mode is not switched off. */
 extern bool forward_on;
+/* Whether a gradient function's steps are themselves differentiated. */
+static inline bool gradient_is_recorded(void) { return recording || forward_on; }
+/* Whether the host may answer for a gradient function, which then is as few ops as possible. */
+static inline bool gradient_is_asked(void) { return by_ops && !gradient_is_recorded(); }
 
 /* The functions of forward mode (walk/forward.c), which need ops and backwards. The pointer is set
  * when a level is first entered, before any tensor has a tangent. */

@@ -205,15 +205,10 @@ static bool ready(Node *n, Tensor **g, bool guarded) {
   return (!guarded || saves_ready(n)) && still_fit(n, g);
 }
 
-/* Lets the host compute gradients that are not recorded. */
-static bool differentiate_by_host(Node *n, Tensor *const *g, Tensor **gi) {
-  return n->kind == NODE_PLAIN && !recording && !forward_on && dispatch_gradient(n, g, gi);
-}
-
 static NOINLINE void run_by_ops(Node *n, Tensor **g, Tensor **gi, bool guarded) {
   const int64_t answers = dispatch_count(), plain = dispatch_count_plain();
   const HiddenReads reads = dispatch_elements_begin();
-  if (ready(n, g, guarded) && !differentiate_by_host(n, g, gi) && !failed()) run_function(n, g, gi);
+  if (ready(n, g, guarded)) run_function(n, g, gi);
   if (n->kind != NODE_HOST) check_by_ops(n, g, gi, answers, plain);
   dispatch_elements_end(reads, n->type->name);
 }

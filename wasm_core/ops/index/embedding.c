@@ -153,6 +153,8 @@ static void add_row(DType d, char *out, const char *in, double factor, int64_t w
 }
 
 static Tensor *embedding_dense_backward(Tensor *g, Table t) {
+  OP_ENTERED_AS(embedding_dense_backward(g, t), "embedding_dense_backward", g, t.indices, t.rows,
+                t.padding, t.by_frequency);
   IN_FLOAT(embedding_dense_backward(g, t), g);
   if (blocked(g, t.indices)) return NULL;
   Node *n = node_new(&EmbeddingDenseBackwardBackward0, 1, 4, g, NULL);
@@ -173,6 +175,19 @@ static Tensor *embedding_dense_backward(Tensor *g, Table t) {
               width);
   }
   return set_history(y, n);
+}
+
+Tensor *t_embedding_gradient(Tensor *g, Tensor *indices, int64_t rows, int64_t padding,
+                             bool by_frequency) {
+  if (blocked(g, indices) || !indices_fit(indices, "embedding_backward")) return NULL;
+  if (!dtype_is_float(tensor_dtype(g)))
+    return dtype_no_kernel("embedding_backward", tensor_dtype(g));
+  if (g->ndim != indices->ndim + 1 ||
+      !sizes_equal(indices->ndim, g->sizes, indices->ndim, indices->sizes))
+    return fail(ERR_RUNTIME,
+                "embedding_dense_backward: a gradient of shape %s for indices of shape %s",
+                shape_text(g), shape_text(indices));
+  return embedding_dense_backward(g, (Table){indices, rows, padding, by_frequency, false});
 }
 
 Tensor *t_embedding(Tensor *weight, Tensor *indices, int64_t padding_idx, bool scale_grad_by_freq,

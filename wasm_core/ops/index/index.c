@@ -12,6 +12,7 @@
 #include "index_rows.h"
 #include "ops/view/copy.h"
 #include "ops/view/view.h"
+#include "tape/forward.h"
 
 /* ------------------------------------------------------------ the plan */
 
@@ -263,8 +264,13 @@ GRAD(IndexBackward0, "indices* | self_sym_sizes:ints")
 {
   Tensor *space[MAX_DIM];
   if (blocked(g[0])) return;
+  Tensors indices = saved_indices(n, space);
+  if (gradient_is_asked()) {
+    gi[0] = t_index_put(t_new_zeros(g[0], num_list_at(n, 0)), indices, g[0], true);
+    return;
+  }
   Tensor *zeros = index_zeros(n, 0, tensor_dtype(g[0]));
-  gi[0] = put_fresh(zeros, zeros, saved_indices(n, space), g[0], true);
+  gi[0] = put_fresh(zeros, zeros, indices, g[0], true);
 }
 
 Tensor *t_index(Tensor *x, Tensors indices) {

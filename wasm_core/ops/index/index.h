@@ -76,6 +76,8 @@ static inline bool is_mask(const Tensor *t) { return t->dtype == DT_BOOL || t->d
 
 /* Zeros of the sizes that node n has as a list from number k on. */
 Tensor *index_zeros(Node *n, int k, DType d);
+/* Zeros of the type of `like`, as an op that the host may answer. */
+Tensor *t_new_zeros(Tensor *like, Ints sizes);
 /* A 0-dim zero of g's dtype. */
 static inline Tensor *index_zero(const Tensor *g) {
   return failed() || !g ? NULL : tensor_number(0, tensor_dtype(g));

@@ -11,6 +11,7 @@
 #include "index_rows.h"
 #include "ops/index/index.h"
 #include "ops/view/view.h"
+#include "tape/forward.h"
 
 /* ------------------------------------------------------------ targets */
 
@@ -84,9 +85,14 @@ static Tensor *index_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index,
 GRAD(IndexSelectBackward0, "index | self_sym_sizes:ints dim:int")
 {
   if (failed() || !g[0]) return;
+  const int64_t dim = n->numbers[n->n_numbers - 1].i;
+  Tensor *index = saved_tensor(n, 0);
+  if (gradient_is_asked()) {
+    gi[0] = t_index_add(t_new_zeros(g[0], num_list_at(n, 0)), dim, index, g[0], 1);
+    return;
+  }
   Tensor *zeros = index_zeros(n, 0, tensor_dtype(g[0]));
-  gi[0] = index_add_fresh(zeros, zeros, n->numbers[n->n_numbers - 1].i, saved_tensor(n, 0), g[0],
-                          1);
+  gi[0] = index_add_fresh(zeros, zeros, dim, index, g[0], 1);
 }
 
 /* An empty tensor of n rows like x's. */
@@ -372,8 +378,13 @@ GRAD_AND_TANGENT(GatherBackward0, "index self | -:ints dim:int sparse_grad:bool"
   const Number *last = n->numbers + n->n_numbers - 1;
   if (last->i) gi[0] = gather_sparse_gradient(n, g[0], last[-1].i);
   if (last->i) return;
+  Tensor *index = saved_tensor(n, 0);
+  if (gradient_is_asked()) {
+    gi[0] = t_scatter_add(t_new_zeros(g[0], num_list_at(n, 0)), last[-1].i, index, g[0]);
+    return;
+  }
   Tensor *zeros = index_zeros(n, 0, tensor_dtype(g[0]));
-  gi[0] = scatter_add_fresh(zeros, zeros, last[-1].i, saved_tensor(n, 0), g[0]);
+  gi[0] = scatter_add_fresh(zeros, zeros, last[-1].i, index, g[0]);
 }
 TANGENT(GatherBackward0) {
   return t_gather(t[0], n->numbers[n->n_numbers - 2].i, saved_tensor(n, 0));

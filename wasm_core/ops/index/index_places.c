@@ -438,6 +438,11 @@ Tensor *index_zeros(Node *n, int k, DType d) {
   return failed() ? NULL : tensor_zeros(sizes.n, sizes.v, d);
 }
 
+Tensor *t_new_zeros(Tensor *like, Ints sizes) {
+  OP_ENTERED(t_new_zeros, "new_zeros", like, sizes);
+  return blocked(like) ? NULL : tensor_zeros(sizes.n, sizes.v, tensor_dtype(like));
+}
+
 Tensor *index_number(Tensor *number, DType d) {
   if (blocked(number) || !element_number_fits(number, d)) return NULL;
   Tensor *v = tensor_empty(0, NULL, d);

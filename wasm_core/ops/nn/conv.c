@@ -11,6 +11,7 @@
 #include "ops/nn/conv_maps.h"
 #include "ops/nn/nn.h"
 #include "ops/view/view.h"
+#include "tape/forward.h"
 
 enum { CONV_NUMBERS = sizeof(Conv) / sizeof(int64_t) };
 
@@ -86,16 +87,37 @@ static Ints all_but_channels(const Conv *c) {
 }
 
 /* y = w * x + b: dx = the transposed convolution of g, dw = the correlation of x and g, db = sum
- * g. */
+ * g. mask: which of them are wanted. */
+static void convolution_gradients(const Conv *c, Tensor *g, Tensor *input, Tensor *w, Bools mask,
+                                  Tensor **out) {
+  Conv other = *c;
+  other.transposed = !c->transposed;
+  if (mask.v[0]) out[0] = convolve(&other, g, w, NULL);
+  if (mask.v[1]) out[1] = c->transposed ? weights(c, g, input) : weights(c, input, g);
+  if (mask.v[2]) out[2] = t_sum(g, all_but_channels(c), false, DT_NONE);
+}
+
+/* The same as PyTorch's op. */
+static void convolution_backward(const Conv *c, Tensor *g, Tensor *input, Tensor *w, Bools mask,
+                                 Tensor **out) {
+  const int first = 3 - (int)c->nd, nd = (int)c->nd;
+  Ints stride = {nd, c->stride + first}, padding = {nd, c->padding + first},
+       dilation = {nd, c->dilation + first}, more = {nd, c->output_padding + first},
+       bias_sizes = {1, &c->bias};
+  const bool transposed = c->transposed;
+  const int64_t groups = c->groups;
+  OP_ENTERED_AS(convolution_backward(c, g, input, w, mask, out), "convolution_backward", g, input,
+                w, bias_sizes, stride, padding, dilation, transposed, more, groups, mask, out);
+  convolution_gradients(c, g, input, w, mask, out);
+}
+
 GRAD_AND_TANGENT(ConvolutionBackward0, "input weight | -:int groups:int transposed:bool -:ints9 "
                                        "-:ints4 stride:window padding:window dilation:window "
                                        "output_padding:window bias_sym_sizes_opt:ints1") {
-  Conv c = noted_conv(n), other = c;
-  Tensor *input = saved_tensor(n, 0), *w = saved_tensor(n, 1);
-  other.transposed = !c.transposed;
-  if (needs(n, 0)) gi[0] = convolve(&other, g[0], w, NULL);
-  if (needs(n, 1)) gi[1] = c.transposed ? weights(&c, g[0], input) : weights(&c, input, g[0]);
-  if (needs(n, 2)) gi[2] = t_sum(g[0], all_but_channels(&c), false, DT_NONE);
+  Conv c = noted_conv(n);
+  const int64_t wanted[3] = {needs(n, 0), needs(n, 1), needs(n, 2)};
+  (gradient_is_recorded() ? convolution_gradients : convolution_backward)(
+      &c, g[0], saved_tensor(n, 0), saved_tensor(n, 1), (Bools){3, wanted}, gi);
 }
 /* The transpose of the gradient would multiply zeros by infinities. */
 TANGENT(ConvolutionBackward0) {
@@ -320,18 +342,24 @@ static Tensor *drop_batch_dim(Tensor *y, bool was_batched) {
   return was_batched ? y : t_squeeze_dim(y, 0);
 }
 
+/* Sets up c for a batch x. */
+static bool conv_fit(Conv *c, Tensor *x, Tensor *w, Tensor *bias, int nd, Ints stride, Ints padding,
+                     Ints dilation, int64_t groups) {
+  if (!x || !conv_make(c, w, nd, stride, padding, dilation, groups) ||
+      !check_forward(c, x, w, bias))
+    return false;
+  c->samples = x->sizes[0], c->in_channels = x->sizes[1], c->out_channels = w->sizes[0];
+  for (int i = 0; i < 3; i++) c->in[i] = i < 3 - nd ? 1 : x->sizes[2 + i - (3 - nd)];
+  return fit_forward(c) && check_bias_type(x, bias) && check_types(x, w);
+}
+
 Tensor *t_conv(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints padding,
                Ints dilation, int64_t groups) {
   OP_ENTERED(t_conv, "convolution", input, w, bias, nd, stride, padding, dilation, groups);
   if (blocked(input, w)) return NULL;
   Conv c;
   Tensor *x = add_batch_dim(input, nd, "conv");
-  if (!x || !conv_make(&c, w, nd, stride, padding, dilation, groups) ||
-      !check_forward(&c, x, w, bias))
-    return NULL;
-  c.samples = x->sizes[0], c.in_channels = x->sizes[1], c.out_channels = w->sizes[0];
-  for (int i = 0; i < 3; i++) c.in[i] = i < 3 - nd ? 1 : x->sizes[2 + i - (3 - nd)];
-  if (!fit_forward(&c) || !check_bias_type(x, bias) || !check_types(x, w)) return NULL;
+  if (!conv_fit(&c, x, w, bias, nd, stride, padding, dilation, groups)) return NULL;
   if (c.dilation[0] * c.dilation[1] * c.dilation[2] > 1 && !check_whole(x, "slow_conv_dilated<>"))
     return NULL;
   return drop_batch_dim(convolve_any(&c, x, w, bias), x == input);
@@ -390,34 +418,42 @@ static bool check_transposed(const Conv *c, Tensor *x, Tensor *w, Tensor *bias,
   return !failed();
 }
 
+/* Sets up c for a batch x. */
+static bool transposed_fit(Conv *c, Tensor *x, Tensor *w, Tensor *bias, int nd, Ints stride,
+                           Ints padding, Ints output_padding, int64_t groups, Ints dilation) {
+  int64_t *extra = c->output_padding;
+  if (!x || !conv_make(c, w, nd, stride, padding, dilation, groups) ||
+      !spread(output_padding, nd, 0, "output_padding", extra) ||
+      !check_transposed(c, x, w, bias, extra) || !check_types(x, w) || !check_bias_type(x, bias) ||
+      !check_whole(x, nd == 3 ? "slow_conv_transpose3d_out_cpu" : "slow_conv_transpose2d_out_cpu"))
+    return false;
+  bool small = false;
+  c->transposed = 1;
+  c->samples = x->sizes[0], c->out_channels = x->sizes[1], c->in_channels = w->sizes[1] * groups;
+  for (int i = 0; i < 3; i++) {
+    c->out[i] = i < 3 - nd ? 1 : x->sizes[2 + i - (3 - nd)];
+    c->in[i] = (c->out[i] - 1) * c->stride[i] - 2 * c->padding[i] +
+               c->dilation[i] * (c->kernel[i] - 1) + extra[i] + 1;
+    small = small || c->in[i] <= 0;
+  }
+  if (small)
+    fail(ERR_RUNTIME,
+         "Given input size per channel: (%s). Calculated output size per channel: (%s). "
+         "Output size is too small",
+         times_text(nd, c->out), times_text(nd, c->in));
+  return !failed() && countable(c);
+}
+
 Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints padding,
                          Ints output_padding, int64_t groups, Ints dilation) {
   OP_ENTERED(t_conv_transpose, "convolution", input, w, bias, nd, stride, padding, output_padding,
              groups, dilation);
   if (blocked(input, w)) return NULL;
   Conv c;
-  int64_t *extra = c.output_padding;
   Tensor *x = add_batch_dim(input, nd, "conv_transpose");
-  if (!x || !conv_make(&c, w, nd, stride, padding, dilation, groups) ||
-      !spread(output_padding, nd, 0, "output_padding", extra) ||
-      !check_transposed(&c, x, w, bias, extra) || !check_types(x, w) || !check_bias_type(x, bias) ||
-      !check_whole(x, nd == 3 ? "slow_conv_transpose3d_out_cpu" : "slow_conv_transpose2d_out_cpu"))
-    return NULL;
-  bool small = false;
-  c.transposed = 1;
-  c.samples = x->sizes[0], c.out_channels = x->sizes[1], c.in_channels = w->sizes[1] * groups;
-  for (int i = 0; i < 3; i++) {
-    c.out[i] = i < 3 - nd ? 1 : x->sizes[2 + i - (3 - nd)];
-    c.in[i] = (c.out[i] - 1) * c.stride[i] - 2 * c.padding[i] + c.dilation[i] * (c.kernel[i] - 1) +
-              extra[i] + 1;
-    small = small || c.in[i] <= 0;
-  }
-  if (small)
-    return fail(ERR_RUNTIME,
-                "Given input size per channel: (%s). Calculated output size per channel: (%s). "
-                "Output size is too small",
-                times_text(nd, c.out), times_text(nd, c.in));
-  return !countable(&c) ? NULL : drop_batch_dim(convolve_any(&c, x, w, bias), x == input);
+  return transposed_fit(&c, x, w, bias, nd, stride, padding, output_padding, groups, dilation)
+             ? drop_batch_dim(convolve_any(&c, x, w, bias), x == input)
+             : NULL;
 }
 
 /* ------------------------------------------------------------ of any number of dimensions */
@@ -443,6 +479,41 @@ Tensor *t_conv_of_weight(Tensor *x, Tensor *w, Tensor *bias, Ints stride, Ints p
   return transposed
              ? t_conv_transpose(x, w, bias, nd, stride, padding, output_padding, groups, dilation)
              : t_conv(x, w, bias, nd, stride, padding, dilation, groups);
+}
+
+/* Whether g has the shape of the result of c, and the type of x. */
+static bool check_convolved(const Conv *c, const Tensor *g, const Tensor *x) {
+  const int64_t *space = (c->transposed ? c->in : c->out) + 3 - c->nd;
+  int64_t sizes[5] = {c->samples, c->transposed ? c->in_channels : c->out_channels};
+  for (int i = 0; i < c->nd; i++) sizes[2 + i] = space[i];
+  if (!sizes_equal(g->ndim, g->sizes, (int)c->nd + 2, sizes))
+    fail(ERR_RUNTIME, "convolution_backward: the gradient has shape %s instead of %s",
+         shape_text(g), sizes_text((int)c->nd + 2, sizes));
+  else if (g->dtype != x->dtype)
+    fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(x), legacy(g));
+  else dtype_check_float_kernel("convolution_backward", tensor_dtype(x));
+  return !failed();
+}
+
+/* bias_sizes.n < 0: there is no bias. */
+void t_convolution_gradients(Tensor *g, Tensor *x, Tensor *w, Ints bias_sizes, Ints stride,
+                             Ints padding, Ints dilation, bool transposed, Ints output_padding,
+                             int64_t groups, Bools mask, Tensor *out[3]) {
+  for (int i = 0; i < 3; i++) out[i] = NULL;
+  IN_FLOAT_OUT(3, out,
+               t_convolution_gradients(g, x, w, bias_sizes, stride, padding, dilation, transposed,
+                                       output_padding, groups, mask, out),
+               g, x, w)
+  if (blocked(g, x, w) || !check_same_dims(x, w)) return;
+  const int nd = w->ndim - 2;
+  Conv c;
+  if (mask.n != 3) fail(ERR_RUNTIME, "expected output_mask to have 3 elements, but got %d", mask.n);
+  if (failed() || !(transposed ? transposed_fit(&c, x, w, NULL, nd, stride, padding, output_padding,
+                                                groups, dilation)
+                               : conv_fit(&c, x, w, NULL, nd, stride, padding, dilation, groups)))
+    return;
+  c.bias = bias_sizes.n > 0 ? bias_sizes.v[0] : 0;
+  if (check_convolved(&c, g, x)) convolution_backward(&c, g, x, w, mask, out);
 }
 
 /* Permute time, batch, channels to batch, channels, time, and back; and a kernel (width, in, out)
@@ -498,17 +569,23 @@ Tensor *t_conv_tbc(Tensor *x, Tensor *w, Tensor *bias, int64_t pad) {
 
 static Tensor *unfold_op(const Conv *c, Tensor *x);
 static Tensor *fold_op(const Conv *c, Tensor *windows);
+/* Two dimensions of three. */
+#define PAIR(v) ((Ints){2, (v) + 1})
 #define WINDOW_FIELDS "kernel_size:window -:ints3 stride:window padding:window dilation:window"
 GRAD(Im2ColBackward0,
      "| -:ints8 self_sym_argsize_minus_2:int self_sym_argsize_minus_1:int " WINDOW_FIELDS)
 {
   Conv c = noted_conv(n);
-  gi[0] = fold_op(&c, g[0]);
+  gi[0] = gradient_is_asked() ? t_fold_patches(g[0], PAIR(c.in), PAIR(c.kernel), PAIR(c.dilation),
+                                               PAIR(c.padding), PAIR(c.stride))
+                              : fold_op(&c, g[0]);
 }
 GRAD(Col2ImBackward0, "| -:ints9 -:ints1 " WINDOW_FIELDS)
 {
   Conv c = noted_conv(n);
-  gi[0] = unfold_op(&c, g[0]);
+  gi[0] = gradient_is_asked() ? t_unfold_patches(g[0], PAIR(c.kernel), PAIR(c.dilation),
+                                                 PAIR(c.padding), PAIR(c.stride))
+                              : unfold_op(&c, g[0]);
 }
 
 static Tensor *unfold_op(const Conv *c, Tensor *x) {

@@ -10,6 +10,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
 #include "ops/view/view.h"
+#include "tape/forward.h"
 
 enum { PLAIN = 0, CHANNELS = DROP_CHANNELS, ALPHA = DROP_ALPHA };
 
@@ -122,11 +123,22 @@ Tensor *t_dropout3d(Tensor *x, double p, bool training) {
 
 /* ------------------------------------------------------------ native_dropout */
 
+static Tensor *scaled_where(Tensor *g, Tensor *mask, double scale) {
+  return t_mul_f(t_mul(g, mask), scale);
+}
+
+Tensor *t_native_dropout_backward(Tensor *g, Tensor *mask, double scale) {
+  OP_ENTERED(t_native_dropout_backward, "native_dropout_backward", g, mask, scale);
+  return blocked(g, mask) ? NULL : scaled_where(g, mask, scale);
+}
+
 /* y = x mask / (1 - p), and so is the gradient. */
 GRAD(NativeDropoutBackward0, "result1 | p:float -:int")
 {
-  double p = n->numbers[1].i ? n->numbers[0].f : 0;
-  if (g[0]) gi[0] = t_mul_f(t_mul(g[0], saved_tensor(n, 0)), p == 1 ? 0 : 1 / (1 - p));
+  const double p = n->numbers[1].i ? n->numbers[0].f : 0, scale = p == 1 ? 0 : 1 / (1 - p);
+  if (g[0])
+    gi[0] = (gradient_is_recorded() ? scaled_where
+                                    : t_native_dropout_backward)(g[0], saved_tensor(n, 0), scale);
 }
 
 /* The result and the mask; training NULL counts as true. */

@@ -239,6 +239,8 @@ static NllShape nll_noted(const Node *n) {
 static Tensor *nll_primitive(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index,
                              Reduction r);
 static Tensor *nll_backward(Tensor *g, Tensor *target, Tensor *weight, const NllShape *s);
+static Tensor *nll_forward(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index,
+                           Reduction r, double *total);
 
 /* The gradient is linear in g, and its adjoint is the loss itself. */
 GRAD(NllLossBackwardBackward0, "target weight | reduction:int ignore_index:int")
@@ -248,6 +250,17 @@ GRAD(NllLossBackwardBackward0, "target weight | reduction:int ignore_index:int")
 }
 GRAD(NllLoss2DBackwardBackward0, "target weight | reduction:int ignore_index:int")
 { grad_NllLossBackwardBackward0(n, g, gi); }
+
+/* The gradient as PyTorch's op. x and total are shown to the host alone. */
+static Tensor *nll_gradient(Tensor *g, Tensor *x, Tensor *target, Tensor *weight, Tensor *total,
+                            const NllShape *s) {
+  const Reduction r = s->r;
+  const int64_t ignore_index = s->ignore_index;
+  OP_ENTERED_AS(nll_gradient(g, x, target, weight, total, s),
+                s->ndim < 4 ? "nll_loss_backward" : "nll_loss2d_backward", g, x, target, weight, r,
+                ignore_index, total);
+  return nll_backward(g, target, weight, s);
+}
 
 /* gx[i, t] = -weight[t] g[i], divided by the total weight for the mean. */
 static Tensor *nll_backward(Tensor *g, Tensor *target, Tensor *weight, const NllShape *s) {
@@ -280,19 +293,79 @@ static Tensor *nll_backward(Tensor *g, Tensor *target, Tensor *weight, const Nll
 GRAD(NllLossBackward0, "target weight self total_weight | reduction:int ignore_index:int")
 {
   NllShape s = nll_noted(n);
-  gi[0] = nll_backward(g[0], saved_tensor(n, 0), saved_tensor(n, 1), &s);
+  gi[0] = nll_gradient(g[0], by_ops ? saved_tensor(n, 2) : NULL, saved_tensor(n, 0),
+                       saved_tensor(n, 1), by_ops ? saved_tensor(n, 3) : NULL, &s);
 }
 GRAD(NllLoss2DBackward0, "target weight self total_weight | reduction:int ignore_index:int")
 { grad_NllLossBackward0(n, g, gi); }
 
-/* nll_loss of an x of rank 1, 2 or 4. */
 static Tensor *nll_primitive(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index,
                              Reduction r) {
-  IN_FLOAT(nll_primitive(x, target, weight, ignore_index, r), x, weight);
+  double total;
+  return nll_forward(x, target, weight, ignore_index, r, &total);
+}
+
+static bool check_nll_all(Tensor *x, Tensor *target, Tensor *weight) {
+  return (x->ndim == 4 ? check_nll_2d : check_nll_flat)(x, target, weight) &&
+         check_nll(x, target, weight);
+}
+
+/* The row of the op, for an x of rank 1 or 2, or of rank 4. */
+void t_nll_forward(Tensor *x, Tensor *target, Tensor *weight, Reduction r, int64_t ignore_index,
+                   bool image, Tensor *out[2]) {
+  out[0] = out[1] = NULL;
+  const char *op = image ? "nll_loss2d_forward" : "nll_loss_forward";
+  OP_ENTERED_AS(t_nll_forward(x, target, weight, r, ignore_index, image, out), op, x, target,
+                weight, r, ignore_index, out);
+  if (blocked(x, target)) return;
+  if (image ? x->ndim != 4 : x->ndim != 1 && x->ndim != 2)
+    fail(ERR_RUNTIME,
+         image ? "only batches of spatial inputs supported (4D tensors), but got input "
+                 "of dimension: %d"
+               : "input tensor should be 1D or 2D, but got %d dimensions",
+         x->ndim);
+  else if (!image && x->ndim == 2 && (target->ndim ? target->sizes[0] : 1) != x->sizes[0])
+    fail(ERR_RUNTIME, "size mismatch (got input: %s, target: %s)", shape_text(x),
+         shape_text(target));
+  if (failed()) return;
+  double total = 0;
+  out[0] = nll_forward(x, target, weight, ignore_index, r, &total);
+  if (out[0]) out[1] = tensor_number(r == REDUCE_NONE ? 0 : total, tensor_dtype(x));
+}
+
+Tensor *t_nll_backward(Tensor *g, Tensor *x, Tensor *target, Tensor *weight, Reduction r,
+                       int64_t ignore_index, Tensor *total, bool image) {
+  IN_FLOAT(t_nll_backward(g, x, target, weight, r, ignore_index, total, image), g, x, weight,
+           total);
+  if (blocked(g, x, target) || !total) return NULL;
+  NllShape s = {.r = r, .ignore_index = ignore_index, .ndim = x->ndim};
+  if (image ? x->ndim != 4 : x->ndim != 1 && x->ndim != 2)
+    return fail(ERR_RUNTIME, "input tensor should be %s", image ? "4D" : "1D or 2D");
+  if (!check_nll_all(x, target, weight)) return NULL;
+  if (!image && x->ndim == 2 && (target->ndim ? target->sizes[0] : 1) != x->sizes[0])
+    return fail(ERR_RUNTIME, "size mismatch (got input: %s, target: %s)", shape_text(x),
+                shape_text(target));
+  if (total->numel != 1)
+    return fail(ERR_RUNTIME,
+                "expected total_weight to be a  single element tensor, got: %s (%lld elements)",
+                shape_text(total), (Shown)total->numel);
+  if (r == REDUCE_NONE && x->ndim > 1 ? !tensor_same_shape(g, target) : g->numel != 1)
+    return fail(ERR_RUNTIME, "expected a gradient of the loss, but got one of shape %s",
+                shape_text(g));
+  if (g->dtype != x->dtype)
+    return fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(x), legacy(g));
+  memcpy(s.sizes, x->sizes, (size_t)x->ndim * sizeof *s.sizes);
+  s.total = tensor_absent(total) ? 1 : tensor_get_f(total, 0);
+  return nll_gradient(g, x, target, weight, total, &s);
+}
+
+/* nll_loss of an x of rank 1, 2 or 4; *total gets the sum of the weights of the targets that
+ * count. */
+static Tensor *nll_forward(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index,
+                           Reduction r, double *total) {
+  IN_FLOAT(nll_forward(x, target, weight, ignore_index, r, total), x, weight);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
-  if (!(x->ndim == 4 ? check_nll_2d : check_nll_flat)(x, target, weight) ||
-      !check_nll(x, target, weight))
-    return NULL;
+  if (!check_nll_all(x, target, weight)) return NULL;
   Node *n = node_new(x->ndim < 4 ? &NllLossBackward0 : &NllLoss2DBackward0, 4, NLL_NUMBERS, x,
                      NULL);
   save(n, 2, x);
@@ -306,6 +379,7 @@ static Tensor *nll_primitive(Tensor *x, Tensor *target, Tensor *weight, int64_t 
     y = nll_plain(&p, t_detach(x), target, r, &s.total);
   nll_note(n, &s);
   if (n) save(n, 3, tensor_number(r == REDUCE_NONE ? 0 : s.total, tensor_dtype(x)));
+  *total = s.total;
   return set_history(y, n);
 }
 

@@ -17,6 +17,7 @@
 #include "nn_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
+#include "tape/forward.h"
 
 /* For functions that run once a channel, not once an element: compiled small. */
 #define ONCE SMALL NOINLINE
@@ -214,6 +215,45 @@ ONCE static Tensor *normalise_over(Tensor *x, Ints dims, double eps, Tensor **rs
   return t_mul(centred, *rstd);
 }
 
+/* t with the value of `given`, but the history of t. */
+ONCE static Tensor *valued(Tensor *t, Tensor *given) { return t_add(t, t_detach(t_sub(given, t))); }
+
+/* The same for statistics that are given: their values count, and they depend on x as those of x
+ * do. */
+ONCE static Tensor *normalise_by(Tensor *x, Ints dims, Tensor *mean, Tensor **rstd) {
+  Tensor *centred = t_sub(x, valued(t_mean(x, dims, true, DT_NONE), mean)),
+         *var = t_mean(t_mul(centred, centred), dims, true, DT_NONE);
+  *rstd = t_rsqrt(valued(var, t_pow(*rstd, tensor_wrapped_f(-2))));
+  return t_mul(centred, *rstd);
+}
+
+/* What a gradient op of normalisation is wanted to give. */
+enum { OF_INPUT, OF_WEIGHT, OF_BIAS };
+#define WANTED(n) ((Bools){3, (const int64_t[]){needs(n, 0), needs(n, 1), needs(n, 2)}})
+
+ONCE static bool check_mask(Bools mask) {
+  if (mask.n != 3) fail(ERR_RUNTIME, "expected output_mask to have 3 elements, but got %d", mask.n);
+  return !failed();
+}
+
+/* False with an error unless t, if there is one, has n elements of x's type. */
+ONCE static bool check_size(const Tensor *x, const Tensor *t, const char *name, int64_t n) {
+  if (!t || failed()) return !failed();
+  if (t->numel != n)
+    fail(ERR_RUNTIME, "expected %s to have %lld elements, but got %lld", name, (Shown)n,
+         (Shown)t->numel);
+  else if (t->dtype != x->dtype)
+    fail(ERR_RUNTIME, "expected %s to have scalar type %s but found %s", name, legacy(x),
+         legacy(t));
+  return !failed();
+}
+
+/* Whether an op of these is differentiated. */
+ONCE static bool is_tracked(Tensor *g, Tensor *x, Tensor *weight) {
+  return gradient_is_recorded() &&
+         (tensor_tracked(g) || tensor_tracked(x) || (weight && tensor_tracked(weight)));
+}
+
 ONCE static Tensor *tape_dx(Tensor *gw, Tensor *unit, Tensor *rstd, Ints dims) {
   Tensor *along = t_mul(unit, t_mean(t_mul(gw, unit), dims, true, DT_NONE));
   return t_mul(rstd, t_sub(t_sub(gw, t_mean(gw, dims, true, DT_NONE)), along));
@@ -238,32 +278,30 @@ static Layer layer_of(Tensor *x, int64_t count, Tensor *weight, Tensor *bias, do
   return l;
 }
 
-ONCE static void layer_tape(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = saved_tensor(n, 0), *weight = saved_tensor(n, 1), *rstd;
-  if (blocked(x)) return;
-  Ints dims = last_dims(x, n->numbers[0].i);
-  Tensor *unit = normalise_over(x, dims, n->numbers[1].f, &rstd);
-  if (needs(n, 0)) gi[0] = tape_dx(weight ? t_mul(g, weight) : g, unit, rstd, dims);
-  if (needs(n, 1)) gi[1] = t_mul(g, unit);
-  if (needs(n, 2)) gi[2] = g;
+/* unit, rstd: from normalise_over or normalise_by. */
+ONCE static void layer_tape(Tensor *g, Tensor *unit, Tensor *rstd, Tensor *weight, Ints dims,
+                            Bools mask, Tensor **out) {
+  if (mask.v[OF_INPUT]) out[OF_INPUT] = tape_dx(weight ? t_mul(g, weight) : g, unit, rstd, dims);
+  if (mask.v[OF_WEIGHT]) out[OF_WEIGHT] = t_mul(g, unit);
+  if (mask.v[OF_BIAS]) out[OF_BIAS] = g;
 }
 
-ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = t_contiguous(saved_tensor(n, 0)), *weight = saved_tensor(n, 1),
-         *mean = saved_tensor(n, 2), *rstd = saved_tensor(n, 3);
+ONCE static void layer_plain(Tensor *g, Tensor *x, int64_t count, Tensor *mean, Tensor *rstd,
+                             Tensor *weight, Bools mask, Tensor **out) {
+  x = t_contiguous(x);
   if (weight) weight = t_contiguous(weight);
-  g = t_contiguous(g);
-  if (blocked(x, g)) return;
-  int64_t count = n->numbers[0].i;
+  g = t_contiguous(g), mean = t_contiguous(mean), rstd = t_contiguous(rstd);
+  if (blocked(x, g, mean) || !rstd) return;
   DType d = tensor_dtype(x);
   const LayerKernels *kernels = KERNEL_OF(layer_kernels, d, "LayerNormBackwardKernelImpl");
   if (!kernels) return;
-  Layer l = layer_of(x, count, weight, NULL, n->numbers[1].f);
+  Layer l = layer_of(x, count, weight, NULL, 0);
   l.g = tensor_data(g), l.mean = tensor_data(mean), l.rstd = tensor_data(rstd);
-  if (needs(n, 0) && (gi[0] = tensor_empty(x->ndim, x->sizes, d))) l.y = tensor_data(gi[0]);
+  if (mask.v[OF_INPUT] && (out[OF_INPUT] = tensor_empty(x->ndim, x->sizes, d)))
+    l.y = tensor_data(out[OF_INPUT]);
   size_t width = (size_t)l.width;
   void *columns = NULL;
-  if (needs(n, 1) || needs(n, 2)) {
+  if (mask.v[OF_WEIGHT] || mask.v[OF_BIAS]) {
     l.dw = scratch_array(l.width, 2 * sizeof(double));
     columns = scratch_array(l.width, 2 * sizeof(double));
     if (failed()) return;
@@ -273,16 +311,66 @@ ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
   kernels->backward(&l, columns);
   if (l.dw && l.rows >= 4) TOOK(LAYER_COLUMNS);
   const int64_t *shape = x->sizes + x->ndim - count;
-  if (needs(n, 1)) gi[1] = from_doubles(l.dw, (int)count, shape, d);
-  if (needs(n, 2)) gi[2] = from_doubles(l.db, (int)count, shape, d);
+  if (mask.v[OF_WEIGHT]) out[OF_WEIGHT] = from_doubles(l.dw, (int)count, shape, d);
+  if (mask.v[OF_BIAS]) out[OF_BIAS] = from_doubles(l.db, (int)count, shape, d);
+}
+
+static bool check_normalized(Tensor *x, Ints shape, const char *star, Tensor *weight, Tensor *bias);
+
+ONCE static bool check_layer(Tensor *g, Tensor *x, Ints shape, Tensor *mean, Tensor *rstd,
+                             Tensor *weight, Tensor *bias, Bools mask) {
+  if (!check_mask(mask) || !check_normalized(x, shape, ", ", weight, bias)) return false;
+  const int64_t rows = sizes_numel(x->ndim - shape.n, x->sizes);
+  if (!tensor_same_shape(g, x))
+    fail(ERR_RUNTIME, "expected grad_out to have the shape %s of input, but got %s", shape_text(x),
+         shape_text(g));
+  return check_size(x, g, "grad_out", x->numel) && check_size(x, mean, "mean", rows) &&
+         check_size(x, rstd, "rstd", rows) && check_parameter(x, weight);
+}
+
+ONCE static Tensor *as_statistics(Tensor *t, const Tensor *x, int64_t count) {
+  int64_t sizes[MAX_DIM];
+  for (int i = 0; i < x->ndim; i++) sizes[i] = i < x->ndim - count ? x->sizes[i] : 1;
+  return t_reshape(t, x->ndim, sizes);
+}
+
+void t_native_layer_norm_backward(Tensor *g, Tensor *x, Ints shape, Tensor *mean, Tensor *rstd,
+                                  Tensor *weight, Tensor *bias, Bools mask, Tensor *out[3]) {
+  OP_ENTERED(t_native_layer_norm_backward, "native_layer_norm_backward", g, x, shape, mean, rstd,
+             weight, bias, mask, out);
+  IN_FLOAT_MIXED_OUT(3, out,
+                     t_native_layer_norm_backward(g, x, shape, mean, rstd, weight, bias, mask, out),
+                     x, g, mean, rstd, weight, bias)
+  out[0] = out[1] = out[2] = NULL;
+  if (blocked(g, x, mean) || !rstd || !check_layer(g, x, shape, mean, rstd, weight, bias, mask))
+    return;
+  if (!is_tracked(g, x, weight) && !tensor_absent(g)) {
+    layer_plain(g, x, shape.n, mean, rstd, weight, mask, out);
+    return;
+  }
+  Ints dims = last_dims(x, shape.n);
+  rstd = as_statistics(rstd, x, shape.n);
+  Tensor *unit = normalise_by(x, dims, as_statistics(mean, x, shape.n), &rstd);
+  layer_tape(g, unit, rstd, weight, dims, mask, out);
+  for (int i = OF_WEIGHT; i <= OF_BIAS; i++)
+    if (out[i]) out[i] = t_sum_to(out[i], shape.n, shape.v);
 }
 
 GRAD(NativeLayerNormBackward0,
      "input weight result1 result2 bias | -:int -:int normalized_shape:rest")
 {
-  if (!g[0]) return;
-  if (grad_mode || tensor_absent(g[0])) layer_tape(n, g[0], gi);
-  else layer_plain(n, g[0], gi);
+  Tensor *x = saved_tensor(n, 0), *weight = saved_tensor(n, 1), *rstd;
+  if (!g[0] || blocked(x)) return;
+  const Ints shape = {(int)n->numbers[0].i, x->sizes + x->ndim - n->numbers[0].i};
+  const Bools mask = WANTED(n);
+  if (gradient_is_recorded() || (tensor_absent(g[0]) && !by_ops) || x->form) {
+    Ints dims = last_dims(x, shape.n);
+    Tensor *unit = normalise_over(x, dims, n->numbers[1].f, &rstd);
+    layer_tape(g[0], unit, rstd, weight, dims, mask, gi);
+    return;
+  }
+  t_native_layer_norm_backward(g[0], x, shape, saved_tensor(n, 2), saved_tensor(n, 3), weight,
+                               by_ops ? saved_tensor(n, 4) : NULL, mask, gi);
 }
 
 /* `star`: how torch writes "any dims before" in the message. */
@@ -483,69 +571,115 @@ ONCE static Tensor *as_channels(Tensor *v, const Tensor *x) {
 
 enum { BN_X, BN_WEIGHT, BN_RUNNING_MEAN, BN_RUNNING_VAR, BN_MEAN, BN_RSTD, BN_SAVES };
 
-ONCE static void batch_tape(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = saved_tensor(n, BN_X), *weight = saved_tensor(n, BN_WEIGHT), *rstd, *unit;
-  if (blocked(x)) return;
+/* rstd: 1 / deviation, with unit, the normalised x, both recorded. */
+ONCE static void batch_tape(Tensor *g, Tensor *x, Tensor *weight, Tensor *unit, Tensor *rstd,
+                            bool training, Bools mask, Tensor **out) {
   Ints dims = batch_dims(x);
   Tensor *gw = weight ? t_mul(g, as_channels(weight, x)) : g;
-  if (n->numbers[0].i) {
-    unit = normalise_over(x, dims, n->numbers[1].f, &rstd);
-    if (needs(n, 0)) gi[0] = tape_dx(gw, unit, rstd, dims);
-  } else {
-    rstd = as_channels(t_rsqrt(t_add_f(saved_tensor(n, BN_RUNNING_VAR), n->numbers[1].f)), x);
-    unit = t_mul(t_sub(x, as_channels(saved_tensor(n, BN_RUNNING_MEAN), x)), rstd);
-    if (needs(n, 0)) gi[0] = t_mul(gw, rstd);
-  }
-  if (needs(n, 1)) gi[1] = t_sum(t_mul(g, unit), dims, false, DT_NONE);
-  if (needs(n, 2)) gi[2] = t_sum(g, dims, false, DT_NONE);
+  if (mask.v[OF_INPUT]) out[OF_INPUT] = training ? tape_dx(gw, unit, rstd, dims) : t_mul(gw, rstd);
+  if (mask.v[OF_WEIGHT]) out[OF_WEIGHT] = t_sum(t_mul(g, unit), dims, false, DT_NONE);
+  if (mask.v[OF_BIAS]) out[OF_BIAS] = t_sum(g, dims, false, DT_NONE);
+}
+
+/* x normalised in evaluation, and 1 / deviation in rstd; recorded. */
+ONCE static Tensor *normalise_fixed(Tensor *x, Tensor *mean, Tensor *var, double eps,
+                                    Tensor **rstd) {
+  *rstd = as_channels(t_rsqrt(t_add_f(var, eps)), x);
+  return t_mul(t_sub(x, as_channels(mean, x)), *rstd);
 }
 
 /* dx = rstd w (g - mean g - x^ mean(g x^)), dw = sum g x^, db = sum g; in evaluation dx = rstd w
- * g. */
-ONCE static void batch_plain(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = t_contiguous(saved_tensor(n, BN_X)), *weight = saved_tensor(n, BN_WEIGHT);
-  bool training = n->numbers[0].i;
-  Tensor *mean = saved_tensor(n, training ? BN_MEAN : BN_RUNNING_MEAN),
-         *rstd = saved_tensor(n, training ? BN_RSTD : BN_RUNNING_VAR);
+ * g. `mean` and `rstd` are the running mean and variance then. */
+ONCE static void batch_plain(Tensor *g, Tensor *x, Tensor *weight, Tensor *mean, Tensor *rstd,
+                             bool training, double eps, Bools mask, Tensor **out) {
+  x = t_contiguous(x);
   g = t_contiguous(g);
   if (blocked(x, g, mean) || !rstd) return;
   DType d = tensor_dtype(x);
-  if (!training) mean = t_contiguous(elementwise_cast(mean, d));
+  mean = t_contiguous(elementwise_cast(mean, d));
   Rows s = channel_rows(x, "batch_norm_backward_cpu");
   int64_t count = s.channels ? x->numel / s.channels : 0;
   double *db = zero_doubles(s.channels), *dw = zero_doubles(s.channels), *numbers[3];
   for (int i = 0; i < 3; i++) numbers[i] = zero_doubles(s.channels);
   if (failed()) return;
   s.g = tensor_data(g), s.centre = tensor_data(mean);
-  if (training || needs(n, 1) || needs(n, 2)) s.kernels->dots(&s, db, dw);
+  if (training || mask.v[OF_WEIGHT] || mask.v[OF_BIAS]) s.kernels->dots(&s, db, dw);
   for (int64_t k = 0; k < s.channels; k++) {
     double r = number_at(rstd, k, 1);
-    if (!training) r = 1 / sqrt(r + n->numbers[1].f);
+    if (!training) r = 1 / sqrt(r + eps);
     double scale = r * number_at(weight, k, 1);
     numbers[0][k] = scale;
     numbers[1][k] = training ? -scale * r * r * dw[k] / (double)count : 0;
     numbers[2][k] = training ? -scale * db[k] / (double)count : 0;
     dw[k] *= r;
   }
-  if (needs(n, 0)) {
-    Tensor *t[3];
+  if (mask.v[OF_INPUT]) {
+    Tensor *t[3], *y;
     for (int i = 0; i < 3; i++) t[i] = from_doubles(numbers[i], 1, &s.channels, d);
-    gi[0] = tensor_empty(x->ndim, x->sizes, d);
+    y = out[OF_INPUT] = tensor_empty(x->ndim, x->sizes, d);
     if (failed()) return;
-    s.y = tensor_data(gi[0]), s.a = tensor_data(t[0]), s.b = tensor_data(t[1]),
-    s.c = tensor_data(t[2]);
+    s.y = tensor_data(y), s.a = tensor_data(t[0]), s.b = tensor_data(t[1]), s.c = tensor_data(t[2]);
     s.kernels->combine(&s);
   }
-  if (needs(n, 1)) gi[1] = from_doubles(dw, 1, &s.channels, d);
-  if (needs(n, 2)) gi[2] = from_doubles(db, 1, &s.channels, d);
+  if (mask.v[OF_WEIGHT]) out[OF_WEIGHT] = from_doubles(dw, 1, &s.channels, d);
+  if (mask.v[OF_BIAS]) out[OF_BIAS] = from_doubles(db, 1, &s.channels, d);
+}
+
+ONCE static bool check_batch(Tensor *g, Tensor *x, Tensor *weight, Tensor *mean, Tensor *rstd,
+                             Bools mask) {
+  if (!check_mask(mask)) return false;
+  if (x->ndim < 2) fail(ERR_RUNTIME, "expected an input of two dimensions or more");
+  else if (!tensor_same_shape(g, x))
+    fail(ERR_RUNTIME, "expected grad_out to have the shape %s of input, but got %s", shape_text(x),
+         shape_text(g));
+  else if (!mean || !rstd || mean->numel != x->sizes[1] || rstd->numel != x->sizes[1])
+    fail(ERR_RUNTIME, "expected statistics of %lld channels", (Shown)x->sizes[1]);
+  else if (!KERNEL_OF(rows_kernels, tensor_dtype(x), "batch_norm_backward_cpu")) return false;
+  return check_size(x, g, "grad_out", x->numel) && check_size(x, weight, "weight", x->sizes[1]);
+}
+
+void t_native_batch_norm_backward(Tensor *g, Tensor *x, Tensor *weight, Tensor *running_mean,
+                                  Tensor *running_var, Tensor *mean, Tensor *rstd, bool training,
+                                  double eps, Bools mask, Tensor *out[3]) {
+  OP_ENTERED(t_native_batch_norm_backward, "native_batch_norm_backward", g, x, weight, running_mean,
+             running_var, mean, rstd, training, eps, mask, out);
+  IN_FLOAT_MIXED_OUT(3, out,
+                     t_native_batch_norm_backward(g, x, weight, running_mean, running_var, mean,
+                                                  rstd, training, eps, mask, out),
+                     x, g, weight, running_mean, running_var, mean, rstd)
+  out[0] = out[1] = out[2] = NULL;
+  if (blocked(g, x)) return;
+  if (!training) mean = running_mean, rstd = running_var;
+  if (!check_batch(g, x, weight, mean, rstd, mask)) return;
+  if (!is_tracked(g, x, weight) && !tensor_absent(g)) {
+    batch_plain(g, x, weight, mean, rstd, training, eps, mask, out);
+    return;
+  }
+  Tensor *scale = as_channels(rstd, x), *unit;
+  if (training) unit = normalise_by(x, batch_dims(x), as_channels(mean, x), &scale);
+  else unit = normalise_fixed(x, mean, rstd, eps, &scale);
+  batch_tape(g, x, weight, unit, scale, training, mask, out);
 }
 
 GRAD(NativeBatchNormBackward0,
      "input weight running_mean running_var result1 result2 | training:bool eps:float")
 {
-  if (!g[0]) return;
-  if (grad_mode || tensor_absent(g[0])) batch_tape(n, g[0], gi);
-  else batch_plain(n, g[0], gi);
+  Tensor *x = saved_tensor(n, BN_X), *weight = saved_tensor(n, BN_WEIGHT), *rstd, *unit;
+  if (!g[0] || blocked(x)) return;
+  const bool training = n->numbers[0].i;
+  const double eps = n->numbers[1].f;
+  const Bools mask = WANTED(n);
+  if (gradient_is_recorded() || (tensor_absent(g[0]) && !by_ops) || x->form) {
+    if (training) unit = normalise_over(x, batch_dims(x), eps, &rstd);
+    else
+      unit = normalise_fixed(x, saved_tensor(n, BN_RUNNING_MEAN), saved_tensor(n, BN_RUNNING_VAR),
+                             eps, &rstd);
+    batch_tape(g[0], x, weight, unit, rstd, training, mask, gi);
+    return;
+  }
+  t_native_batch_norm_backward(g[0], x, weight, saved_tensor(n, BN_RUNNING_MEAN),
+                               saved_tensor(n, BN_RUNNING_VAR), saved_tensor(n, BN_MEAN),
+                               saved_tensor(n, BN_RSTD), training, eps, mask, gi);
 }
 
 ONCE static bool check_channels(Tensor *x, Tensor *v, const char *name) {
@@ -725,21 +859,23 @@ Tensor *t_functional_batch_norm(Tensor *x, Tensor *running_mean, Tensor *running
 
 /* ------------------------------------------------------------ group_norm */
 
-/* Numbers of a node: 0 groups, 1 eps. Rows are (sample, channel); groups of rows share
- * statistics. */
-ONCE static void group_tape(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = saved_tensor(n, 0), *weight = saved_tensor(n, 1), *rstd;
-  if (blocked(x) || x->numel == 0) return;
-  int64_t groups = n->numbers[0].i, dim = 2;
-  Ints over = {1, &dim}, dims = batch_dims(x);
+/* x as (samples, groups, elements), to be normalised over the last. */
+ONCE static Tensor *by_group(Tensor *x, int64_t groups) {
   const int64_t split[3] = {x->sizes[0], groups, -1};
-  Tensor *unit = normalise_over(t_reshape(x, 3, split), over, n->numbers[1].f, &rstd);
+  return t_reshape(x, 3, split);
+}
+
+/* unit, rstd: from normalise_over or normalise_by. */
+ONCE static void group_tape(Tensor *g, Tensor *x, Tensor *weight, int64_t groups, Tensor *unit,
+                            Tensor *rstd, Bools mask, Tensor **out) {
+  int64_t dim = 2;
+  Ints over = {1, &dim}, dims = batch_dims(x);
   Tensor *gw = weight ? t_mul(g, as_channels(weight, x)) : g;
-  if (needs(n, 0))
-    gi[0] = t_reshape(tape_dx(t_reshape(gw, 3, split), unit, rstd, over), x->ndim, x->sizes);
-  if (needs(n, 1))
-    gi[1] = t_sum(t_mul(g, t_reshape(unit, x->ndim, x->sizes)), dims, false, DT_NONE);
-  if (needs(n, 2)) gi[2] = t_sum(g, dims, false, DT_NONE);
+  if (mask.v[OF_INPUT])
+    out[OF_INPUT] = t_reshape(tape_dx(by_group(gw, groups), unit, rstd, over), x->ndim, x->sizes);
+  if (mask.v[OF_WEIGHT])
+    out[OF_WEIGHT] = t_sum(t_mul(g, t_reshape(unit, x->ndim, x->sizes)), dims, false, DT_NONE);
+  if (mask.v[OF_BIAS]) out[OF_BIAS] = t_sum(g, dims, false, DT_NONE);
 }
 
 /* With gw = g w in a group: dx = rstd (gw - mean gw - x^ mean(gw x^)). */
@@ -803,14 +939,14 @@ ONCE static Tensor *rows_run(Rows *s, RowsMap *map, Tensor *x, double *const num
   return y;
 }
 
-ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = t_contiguous(saved_tensor(n, 0)), *weight = saved_tensor(n, 1),
-         *centres = saved_tensor(n, 2), *kept = saved_tensor(n, 3);
-  g = t_contiguous(g);
+ONCE static void group_plain(Tensor *g, Tensor *x, Tensor *centres, Tensor *kept, Tensor *weight,
+                             int64_t groups, Bools mask, Tensor **out) {
+  x = t_contiguous(x);
+  g = t_contiguous(g), centres = t_contiguous(centres), kept = t_contiguous(kept);
   if (blocked(x, g, centres) || !kept) return;
   DType d = tensor_dtype(x);
   Rows s = group_rows(x, "GroupNormBackwardKernelImpl");
-  int64_t channels = x->sizes[1], per_group = channels / n->numbers[0].i;
+  int64_t channels = x->sizes[1], per_group = channels / groups;
   double *rstd, *sums = zero_doubles(s.rows), *products = zero_doubles(s.rows), *numbers[3];
   double *dw = zero_doubles(channels), *db = zero_doubles(channels);
   for (int i = 0; i < 3; i++) numbers[i] = zero_doubles(s.rows);
@@ -824,21 +960,79 @@ ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
   s.g = tensor_data(g);
   s.kernels->dots(&s, sums, products);
   group_numbers(&s, per_group, weight, channels, rstd, sums, products, numbers);
-  if (needs(n, 0)) gi[0] = rows_run(&s, s.kernels->combine, x, numbers);
+  if (mask.v[OF_INPUT]) out[OF_INPUT] = rows_run(&s, s.kernels->combine, x, numbers);
   for (int64_t r = 0; r < s.rows; r++) {
     dw[r % channels] += products[r] * rstd[r / per_group];
     db[r % channels] += sums[r];
   }
-  if (needs(n, 1)) gi[1] = from_doubles(dw, 1, &channels, d);
-  if (needs(n, 2)) gi[2] = from_doubles(db, 1, &channels, d);
+  if (mask.v[OF_WEIGHT]) out[OF_WEIGHT] = from_doubles(dw, 1, &channels, d);
+  if (mask.v[OF_BIAS]) out[OF_BIAS] = from_doubles(db, 1, &channels, d);
 }
 
+ONCE static bool check_group(Tensor *g, Tensor *x, Tensor *mean, Tensor *rstd, Tensor *weight,
+                             const int64_t size[4], Bools mask) {
+  if (!check_mask(mask)) return false;
+  int64_t all = 0;
+  if (size[0] < 0 || size[1] < 0 || size[2] < 0 || (all = sizes_numel(3, size)) != x->numel)
+    fail(ERR_RUNTIME, "Expected input to have %lld elements", (Shown)all);
+  else if (size[3] <= 0 || size[1] % size[3])
+    fail(ERR_RUNTIME,
+         "Expect number of channels %lld to be evenly-divisible by number of groups "
+         "%lld",
+         (Shown)size[1], (Shown)size[3]);
+  else if (!KERNEL_OF(rows_kernels, tensor_dtype(x), "GroupNormBackwardKernelImpl")) return false;
+  return !failed() && check_size(x, g, "grad_out", x->numel) &&
+         check_size(x, mean, "mean", size[0] * size[3]) &&
+         check_size(x, rstd, "rstd", size[0] * size[3]) && check_size(x, weight, "weight", size[1]);
+}
+
+/* size: the numbers of samples, of channels, of elements of a channel, and of groups. */
+void t_native_group_norm_backward(Tensor *g, Tensor *x, Tensor *mean, Tensor *rstd, Tensor *weight,
+                                  const int64_t size[4], Bools mask, Tensor *out[3]) {
+  OP_ENTERED_AS(t_native_group_norm_backward(g, x, mean, rstd, weight, size, mask, out),
+                "native_group_norm_backward", g, x, mean, rstd, weight, size[0], size[1], size[2],
+                size[3], mask, out);
+  IN_FLOAT_MIXED_OUT(3, out,
+                     t_native_group_norm_backward(g, x, mean, rstd, weight, size, mask, out), x, g,
+                     mean, rstd, weight)
+  out[0] = out[1] = out[2] = NULL;
+  if (blocked(g, x, mean) || !rstd || !check_group(g, x, mean, rstd, weight, size, mask)) return;
+  const Tensor *shape = x;
+  const int64_t samples = size[0], groups = size[3];
+  if (x->ndim < 2 || x->sizes[0] != samples || x->sizes[1] != size[1] || !tensor_same_shape(g, x))
+    x = t_reshape(x, 3, size), g = t_reshape(g, 3, size);
+  if (blocked(x, g)) return;
+  if (!is_tracked(g, x, weight) && !tensor_absent(g)) {
+    group_plain(g, x, mean, rstd, weight, groups, mask, out);
+  } else if (x->numel) {
+    const int64_t kept[3] = {samples, groups, 1}, dim = 2;
+    rstd = t_reshape(rstd, 3, kept);
+    Tensor *unit = normalise_by(by_group(x, groups), (Ints){1, &dim}, t_reshape(mean, 3, kept),
+                                &rstd);
+    group_tape(g, x, weight, groups, unit, rstd, mask, out);
+  }
+  if (out[OF_INPUT] && !tensor_same_shape(out[OF_INPUT], shape))
+    out[OF_INPUT] = t_reshape(out[OF_INPUT], shape->ndim, shape->sizes);
+}
+
+/* Numbers of a node: 0 groups, 1 eps. Rows are (sample, channel); groups of rows share
+ * statistics. */
 GRAD(NativeGroupNormBackward0,
      "input weight result1 result2 | group:int eps:float N:int C:int HxW:int")
 {
-  if (!g[0]) return;
-  if (grad_mode || tensor_absent(g[0])) group_tape(n, g[0], gi);
-  else group_plain(n, g[0], gi);
+  Tensor *x = saved_tensor(n, 0), *weight = saved_tensor(n, 1), *rstd;
+  if (!g[0] || blocked(x)) return;
+  const int64_t groups = n->numbers[0].i, dim = 2;
+  const Bools mask = WANTED(n);
+  if (gradient_is_recorded() || (tensor_absent(g[0]) && !by_ops)) {
+    if (!x->numel) return;
+    Tensor *unit = normalise_over(by_group(x, groups), (Ints){1, &dim}, n->numbers[1].f, &rstd);
+    group_tape(g[0], x, weight, groups, unit, rstd, mask, gi);
+    return;
+  }
+  const int64_t size[4] = {n->numbers[2].i, n->numbers[3].i, n->numbers[4].i, groups};
+  t_native_group_norm_backward(g[0], x, saved_tensor(n, 2), saved_tensor(n, 3), weight, size, mask,
+                               gi);
 }
 
 ONCE static bool check_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias) {

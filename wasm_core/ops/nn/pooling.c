@@ -231,17 +231,19 @@ static int64_t plane_count(const Pool *p, const Tensor *x) {
 /* ------------------------------------------------------------ averages */
 
 static Tensor *average(const Pool *p, Tensor *x);
-static Tensor *average_back(const Pool *p, Tensor *g);
-#define AVERAGE_NODES(NAME, FIELDS)    \
-  GRAD(NAME##Backward0, "self" FIELDS) \
-  {                                    \
-    Pool p = noted_pool(n);            \
-    gi[0] = average_back(&p, g[0]);    \
-  }                                    \
-  GRAD(NAME##BackwardBackward0, "")    \
-  {                                    \
-    Pool p = noted_pool(n);            \
-    gi[0] = average(&p, g[0]);         \
+static Tensor *average_back(const Pool *p, Tensor *g, Tensor *x);
+/* The argument of the pooling, which only the host is shown. */
+#define POOLED(n) (by_ops ? saved_tensor(n, 0) : NULL)
+#define AVERAGE_NODES(NAME, FIELDS)            \
+  GRAD(NAME##Backward0, "self" FIELDS)         \
+  {                                            \
+    Pool p = noted_pool(n);                    \
+    gi[0] = average_back(&p, g[0], POOLED(n)); \
+  }                                            \
+  GRAD(NAME##BackwardBackward0, "")            \
+  {                                            \
+    Pool p = noted_pool(n);                    \
+    gi[0] = average(&p, g[0]);                 \
   }
 #define WINDOW_FIELDS "kernel_size:window stride:window? padding:window"
 #define AVERAGE_FIELDS \
@@ -271,7 +273,39 @@ static Tensor *average(const Pool *p, Tensor *x) {
   return set_history(failed() ? NULL : y, n);
 }
 
-static Tensor *average_back(const Pool *p, Tensor *g) {
+/* The lists of a pooling's arguments. */
+typedef struct {
+  Ints kernel, stride, padding, dilation;
+} PoolLists;
+static PoolLists lists_of(const Pool *p) {
+  const int first = 3 - (int)p->nd, nd = (int)p->nd;
+  return (PoolLists){{nd, p->kernel + first},
+                     {p->strided ? nd : 0, p->stride + first},
+                     {nd, p->padding + first},
+                     {nd, p->dilation + first}};
+}
+
+static Tensor *spread_back(const Pool *p, Tensor *g);
+/* The gradient as PyTorch's op. x: see POOLED. */
+static Tensor *average_back(const Pool *p, Tensor *g, Tensor *x) {
+  static const char *const names[2][2] = {
+      {"avg_pool2d_backward", "avg_pool3d_backward"},
+      {"_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward"}};
+  const char *name = names[p->adaptive][p->nd - 2];
+  if (p->adaptive) {
+    OP_ENTERED_AS(average_back(p, g, x), name, g, x);
+    return spread_back(p, g);
+  }
+  PoolLists l = lists_of(p);
+  const bool ceil_mode = p->ceil_mode, count_pad = p->count_include_pad;
+  const int64_t *divisor = p->divisor == INT64_MAX ? NULL : &p->divisor;
+  OP_ENTERED_AS(average_back(p, g, x), name, g, x, l.kernel, l.stride, l.padding, ceil_mode,
+                count_pad, divisor);
+  return spread_back(p, g);
+}
+
+static Tensor *spread_back(const Pool *p, Tensor *g) {
+  IN_FLOAT(spread_back(p, g), g);
   if (blocked(g)) return NULL;
   Node *n = node_new(average_back_nodes[p->adaptive][p->nd - 2], 0, POOL_NUMBERS, g, NULL);
   note_pool(n, p);
@@ -285,19 +319,19 @@ static Tensor *average_back(const Pool *p, Tensor *g) {
 
 /* ------------------------------------------------------------ maxima */
 
-static Tensor *maxima_back(const Pool *p, Tensor *g, Tensor *index);
+static Tensor *maxima_back(const Pool *p, Tensor *g, Tensor *x, Tensor *index);
 
 /* The gradient goes to the maxima; the gradient of that picks them. */
-#define MAXIMA_NODES(NAME, FIELDS)                     \
-  GRAD(NAME##Backward0, "self result1" FIELDS)         \
-  {                                                    \
-    Pool p = noted_pool(n);                            \
-    gi[0] = maxima_back(&p, g[0], saved_tensor(n, 1)); \
-  }                                                    \
-  GRAD(NAME##BackwardBackward0, "indices")             \
-  {                                                    \
-    Pool p = noted_pool(n);                            \
-    gi[0] = maxima_pick(&p, g[0], saved_tensor(n, 0)); \
+#define MAXIMA_NODES(NAME, FIELDS)                                \
+  GRAD(NAME##Backward0, "self result1" FIELDS)                    \
+  {                                                               \
+    Pool p = noted_pool(n);                                       \
+    gi[0] = maxima_back(&p, g[0], POOLED(n), saved_tensor(n, 1)); \
+  }                                                               \
+  GRAD(NAME##BackwardBackward0, "indices")                        \
+  {                                                               \
+    Pool p = noted_pool(n);                                       \
+    gi[0] = maxima_pick(&p, g[0], saved_tensor(n, 0));            \
   }
 
 static Tensor *maxima_pick(const Pool *p, Tensor *h, Tensor *index) {
@@ -346,7 +380,26 @@ static void maxima(const Pool *p, Tensor *x, Tensor *out[2]) {
   out[0] = set_history(failed() ? NULL : out[0], n);
 }
 
-static Tensor *maxima_back(const Pool *p, Tensor *g, Tensor *index) {
+static Tensor *return_back(const Pool *p, Tensor *g, Tensor *index);
+/* The gradient as PyTorch's op. x: see POOLED. */
+static Tensor *maxima_back(const Pool *p, Tensor *g, Tensor *x, Tensor *index) {
+  static const char *const names[2][2] = {
+      {"max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward"},
+      {"adaptive_max_pool2d_backward", "adaptive_max_pool3d_backward"}};
+  const char *name = names[p->adaptive][p->nd - 2];
+  if (p->adaptive) {
+    OP_ENTERED_AS(maxima_back(p, g, x, index), name, g, x, index);
+    return return_back(p, g, index);
+  }
+  PoolLists l = lists_of(p);
+  const bool ceil_mode = p->ceil_mode;
+  OP_ENTERED_AS(maxima_back(p, g, x, index), name, g, x, l.kernel, l.stride, l.padding, l.dilation,
+                ceil_mode, index);
+  return return_back(p, g, index);
+}
+
+static Tensor *return_back(const Pool *p, Tensor *g, Tensor *index) {
+  IN_FLOAT(return_back(p, g, index), g);
   if (blocked(g, index)) return NULL;
   Node *n = node_new(maxima_back_nodes[p->adaptive][p->nd - 2], 1, POOL_NUMBERS, g, NULL);
   note_pool(n, p);
@@ -568,6 +621,75 @@ void t_adaptive_max_pool(Tensor *x, int nd, Ints size, Tensor *out[2]) {
   if (blocked(x)) return;
   Pool p = {.nd = nd, .adaptive = 1, .divisor = INT64_MAX};
   if (adaptive_make(&p, x, size, op, ":") && check_dtype(op, x, false)) maxima(&p, x, out);
+}
+
+/* ------------------------------------------------------------ gradients */
+
+/* Whether t has the leading dimensions of x and the planes of the output, and a type of these
+ * kernels. */
+static bool check_pooled(const Pool *p, const char *op, const char *what, const Tensor *t,
+                         const Tensor *x) {
+  int64_t sizes[MAX_DIM];
+  for (int i = 0; i < x->ndim; i++)
+    sizes[i] = i < x->ndim - p->nd ? x->sizes[i] : p->out[3 - (x->ndim - i)];
+  if (!sizes_equal(t->ndim, t->sizes, x->ndim, sizes))
+    fail(ERR_RUNTIME, "%s: %s has shape %s instead of %s", op, what, shape_text(t),
+         sizes_text(x->ndim, sizes));
+  return !failed();
+}
+
+static bool check_pool_gradient(const Pool *p, const char *op, const Tensor *g, const Tensor *x) {
+  if (!check_pooled(p, op, "the gradient", g, x)) return false;
+  if (g->dtype != x->dtype)
+    fail(ERR_RUNTIME, "expected dtype %s for `grad_output` but got dtype %s", legacy(x), legacy(g));
+  return !failed() && check_dtype(op, g, false);
+}
+
+Tensor *t_avg_pool_backward(Tensor *g, Tensor *x, int nd, Ints kernel, Ints stride, Ints padding,
+                            bool ceil_mode, bool count_include_pad, const int64_t *divisor) {
+  const char *op = nd == 2 ? "avg_pool2d_backward" : "avg_pool3d_backward";
+  if (blocked(g, x)) return NULL;
+  Pool p = {.nd = nd,
+            .ceil_mode = ceil_mode,
+            .count_include_pad = count_include_pad,
+            .divisor = divisor ? *divisor : INT64_MAX};
+  if (divisor && *divisor == 0) return fail(ERR_RUNTIME, "divisor must be not zero");
+  return pool_lists(&p, op, kernel, stride, padding, ONES) && check_windows(&p) &&
+                 check_space(&p, x) && pool_fit(&p, x) && check_pool_gradient(&p, op, g, x)
+             ? average_back(&p, g, x)
+             : NULL;
+}
+
+Tensor *t_max_pool_backward(Tensor *g, Tensor *x, int nd, const Ints lists[4], bool ceil_mode,
+                            Tensor *index) {
+  const char *op = nd == 2 ? "max_pool2d_with_indices_backward"
+                           : "max_pool3d_with_indices_backward";
+  if (blocked(g, x, index)) return NULL;
+  Pool p = {.nd = nd, .ceil_mode = ceil_mode};
+  if (index->dtype != DT_I64)
+    return fail(ERR_RUNTIME, "expected scalar type Long but found %s", legacy(index));
+  return pool_lists(&p, op, lists[0], lists[1], lists[2], lists[3]) && check_windows(&p) &&
+                 check_space(&p, x) && pool_fit(&p, x) && check_pool_gradient(&p, op, g, x) &&
+                 check_pooled(&p, op, "indices", index, x)
+             ? maxima_back(&p, g, x, index)
+             : NULL;
+}
+
+/* index NULL: an average. */
+Tensor *t_adaptive_pool_backward(Tensor *g, Tensor *x, int nd, Tensor *index) {
+  const char *op = nd == 2 ? "adaptive_pool2d_backward" : "adaptive_pool3d_backward";
+  if (blocked(g, x)) return NULL;
+  Pool p = {.nd = nd, .adaptive = 1, .divisor = INT64_MAX};
+  if (g->ndim != x->ndim)
+    return fail(ERR_RUNTIME, "%s: the gradient has %d dimensions, and the input %d", op, g->ndim,
+                x->ndim);
+  if (x->ndim < nd || !adaptive_make(&p, x, (Ints){nd, g->sizes + g->ndim - nd}, op, "") ||
+      !check_pool_gradient(&p, op, g, x))
+    return NULL;
+  if (!index) return average_back(&p, g, x);
+  if (index->dtype != DT_I64)
+    return fail(ERR_RUNTIME, "expected scalar type Long but found %s", legacy(index));
+  return check_pooled(&p, op, "indices", index, x) ? maxima_back(&p, g, x, index) : NULL;
 }
 
 /* ------------------------------------------------------------ lines */

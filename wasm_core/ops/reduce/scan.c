@@ -11,6 +11,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/reduce/reduce.h"
 #include "reduce_rows.h"
+#include "tape/forward.h"
 
 /* ------------------------------------------------------------ the walk */
 
@@ -113,7 +114,12 @@ static Tensor *scan_input(Tensor *x, int64_t dim, DType dtype, const char *name)
 /* y_i = x_0 + ... + x_i: dx_i = g_i + ... + g_last, and the other way round. */
 static Tensor *cumsum(Tensor *x, int64_t dim, bool backwards);
 GRAD(CumsumBackward0, "| dim:int")
-{ gi[0] = cumsum(g[0], n->numbers[0].i, !n->numbers[1].i); }
+{
+  const int64_t dim = n->numbers[0].i;
+  gi[0] = gradient_is_asked() && !n->numbers[1].i
+              ? t_flip(t_cumsum(t_flip(g[0], ONE_DIM(dim)), dim, DT_NONE), ONE_DIM(dim))
+              : cumsum(g[0], dim, !n->numbers[1].i);
+}
 
 static Tensor *cumsum(Tensor *x, int64_t dim, bool backwards) {
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;

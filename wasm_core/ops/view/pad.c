@@ -137,23 +137,23 @@ static Tensor *with_planes(const Lines *l, Tensor *like, const int64_t space[3])
 }
 
 static Tensor *gather_lines(const Lines *l, Tensor *x);
-static Tensor *add_lines(const Lines *l, Tensor *g);
+static Tensor *add_back(const Lines *l, Tensor *g, Tensor *x);
 
 static Lines noted_lines(const Node *n) {
   Lines l;
   memcpy(&l, n->numbers, sizeof l);
   return l;
 }
-#define LINES_NODES(NAME, FIELDS)         \
-  GRAD(NAME##Backward0, "self | " FIELDS) \
-  {                                       \
-    Lines l = noted_lines(n);             \
-    gi[0] = add_lines(&l, g[0]);          \
-  }                                       \
-  GRAD(NAME##BackwardBackward0, "")       \
-  {                                       \
-    Lines l = noted_lines(n);             \
-    gi[0] = gather_lines(&l, g[0]);       \
+#define LINES_NODES(NAME, FIELDS)                                   \
+  GRAD(NAME##Backward0, "self | " FIELDS)                           \
+  {                                                                 \
+    Lines l = noted_lines(n);                                       \
+    gi[0] = add_back(&l, g[0], by_ops ? saved_tensor(n, 0) : NULL); \
+  }                                                                 \
+  GRAD(NAME##BackwardBackward0, "")                                 \
+  {                                                                 \
+    Lines l = noted_lines(n);                                       \
+    gi[0] = gather_lines(&l, g[0]);                                 \
   }
 LINES_NODES(ReflectionPad1D, "padding:ints2")
 LINES_NODES(ReflectionPad2D, "padding:ints4")
@@ -219,6 +219,17 @@ static Tensor *add_lines(const Lines *l, Tensor *g) {
     }
   })
   return set_history(x, n);
+}
+
+/* The gradient as PyTorch's op. x, the argument of the padding, is shown to the host alone. */
+static Tensor *add_back(const Lines *l, Tensor *g, Tensor *x) {
+  static const char *const names[2][3] = {
+      {"reflection_pad1d_backward", "reflection_pad2d_backward", "reflection_pad3d_backward"},
+      {"replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward"}};
+  if (l->mode == CIRCULAR) return add_lines(l, g);
+  Ints pad = {2 * (int)l->nd, l->pad};
+  OP_ENTERED_AS(add_back(l, g, x), names[l->mode][l->nd - 1], g, x, pad);
+  return add_lines(l, g);
 }
 
 static bool check_amounts(const Lines *l, const Tensor *x, Ints pad) {
@@ -296,6 +307,22 @@ Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
     return fail(ERR_NOT_IMPLEMENTED, "\"%s_pad%dd\" not implemented for 'Bool'",
                 l.mode == REFLECT ? "reflection" : "replication", (int)l.nd);
   return pad_lines(&l, x, pad);
+}
+
+Tensor *t_pad_backward(Tensor *g, Tensor *x, Ints pad, const char *mode) {
+  Lines l;
+  if (blocked(g, x) || !lines_make(&l, x, pad, mode)) return NULL;
+  int64_t sizes[MAX_DIM];
+  for (int i = 0; i < x->ndim; i++)
+    sizes[i] = i < x->ndim - l.nd ? x->sizes[i] : l.out[3 - (x->ndim - i)];
+  if (!sizes_equal(g->ndim, g->sizes, x->ndim, sizes))
+    return fail(ERR_RUNTIME, "The gradient of the padded tensor has shape %s instead of %s",
+                shape_text(g), sizes_text(x->ndim, sizes));
+  if (!dtype_is_inexact(tensor_dtype(g)))
+    return dtype_no_kernel(l.mode == REFLECT ? "reflection_pad_backward_cpu"
+                                             : "replication_pad_backward_cpu",
+                           tensor_dtype(g));
+  return add_back(&l, g, x);
 }
 
 /* ------------------------------------------------------------ shuffles */
