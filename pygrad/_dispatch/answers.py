@@ -16,7 +16,7 @@ from .._table.function_schema import FunctionSchema
 from .._table.schema import arguments
 from .._tensor.base import Tensor
 from .choice import requested_call
-from .handlers import dispatch_call, here, kernels
+from .handlers import adopt_tensor, dispatch_call, here, kernels
 from .row_calls import schema_of_row
 
 
@@ -130,5 +130,5 @@ def _place_of_grad(row: int) -> int:
     return names.index("requires_grad") if "requires_grad" in names else -1
 
 
-handlers.adopt_tensor(Tensor)
+adopt_tensor(Tensor)
 callbacks.runners[asked.ASKED] = answer
