@@ -375,5 +375,6 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
         "two levels of vmap": lambda: t.func.vmap(lambda y: t.func.vmap(lambda x: x)(j))(t.ones(2)),
         "function of a program": lambda: t.cov(j),
         "view of negative sizes": lambda: heads(1, 2).view(2, -1, -2, -1),
+        "complex of nested parts": lambda: t.complex(j, j),
         "function of another package": lambda: t.overrides.handle_torch_function(len, (j,), j),
     }

@@ -66,6 +66,7 @@ NESTED = {
             "mask of a matrix",
             "mask of another size",
             "ragged size times itself",
+            "complex of nested parts",
             "squeeze of all",
             "view without sizes",
             "view as a dtype",
