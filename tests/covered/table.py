@@ -24,7 +24,7 @@ TESTS: Final = (
     *("nested", "nested_parts", "nested_dimensions"),
 )
 """The test files of `make test` that belong to the parts, without ``tests/test_`` and ``.py``."""
-LEAST: Final = 80
+LEAST: Final = 95
 """The percentage of its lines of which tests must run at least so many in each part."""
 CONFIGURATION: Final = f"""
 [run]
