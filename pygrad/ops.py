@@ -28,7 +28,6 @@ from ._dispatch.handlers import lift_fresh
 from ._ground.dtypes import bool_, complex128, float64, int64
 from ._table import functions as _functions
 from ._table.function_schema import FunctionSchema, native_lines, native_schema, parse_schema
-from ._tensor import index as _index
 from ._tensor.base import Tensor
 from .autograd import profiler as _profiler
 from .autograd._views import slice_inverse
@@ -184,7 +183,7 @@ class OpOverloadPacket:
     def overloads(self) -> list[str]:
         """The names of the overloads: 'default' where PyTorch has no name."""
         native = native_lines().get(self.__name__)
-        return list(native) if native else sorted(_overloads_of(self.__name__))
+        return list(native) if native else ["default"]
 
     def _schema_of(self, overload: str) -> FunctionSchema:
         return schema_of(self.__name__, overload)
@@ -208,8 +207,7 @@ class OpOverloadPacket:
         return {"" if name == "default" else name: schema for name, schema in pairs}
 
     def _has(self, overload: str) -> bool:
-        name = self.__name__
-        return overload in native_lines().get(name, ()) or overload in _overloads_of(name)
+        return overload in native_lines().get(self.__name__, ("default",))
 
     def __getattr__(self, name: str) -> OpOverload:
         if not name.startswith("__") and self._has(name):
@@ -547,81 +545,11 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
 """Ops without a row: composed in Python, or only in the dispatcher."""
 
 
-_OPERAND: Final = {
-    "Tensor Tensor": "add sub mul div atan2 ldexp split slice_scatter",
-    "Scalar Tensor": "eq ne lt le gt ge fmod remainder rsub lerp copysign masked_fill fill "
-    "bitwise_and bitwise_or bitwise_xor",
-    "Tensor_Scalar Tensor": "bitwise_left_shift bitwise_right_shift",
-    "int int": "transpose select unbind",
-    "default dim_IntList": "sum count_nonzero",
-    "default dim": "mean max min median any all squeeze",
-    "default dim_int": "prod",
-    "correction correction": "var std var_mean std_mean",
-    "self self": "where",
-}
-"""Overloads of an op: with a number (or no dim), and with a tensor (or a dim)."""
-_BY_DIM: Final = {"default dim_IntList", "default dim", "default dim_int"}
-_OVERLOADS: Final[dict[str, tuple[str, str, bool]]] = {
-    name: (overloads.split()[0], overloads.split()[1], overloads in _BY_DIM)
-    for overloads, names in _OPERAND.items()
-    for name in names.split()
-}
-_CALLED: Final = {
-    "view.default": "reshape view_as reshape_as flatten ravel unflatten",
-    "expand.default": "expand_as broadcast_to",
-    "transpose.int": "swapaxes swapdims adjoint mT",
-    "permute.default": "movedim moveaxis numpy_T",
-    "slice.Tensor": "narrow",
-    "index.Tensor": "",
-    "split.Tensor": "chunk",
-    "cat.default": "concat concatenate",
-    "_to_copy.default": "to type_as float double long int short char byte bool",
-    "_softmax.default": "softmax",
-    "_log_softmax.default": "log_softmax",
-    "convolution.default": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
-    "conv_transpose3d",
-    "native_layer_norm.default": "layer_norm",
-    "native_group_norm.default": "group_norm",
-    "native_batch_norm.default": "batch_norm",
-    "hardtanh.default": "relu6",
-    "log_sigmoid_forward.default": "logsigmoid",
-    "pow.Tensor_Scalar": "square",
-    "pow.Tensor_Tensor": "",
-    "pow.Scalar": "",
-    "alias.default": "",
-    "mul.Tensor": "multiply outer ger",
-    "sub.Tensor": "subtract",
-    "div.Tensor": "divide true_divide",
-    "neg.default": "negative",
-    "abs.default": "absolute",
-    "max_pool2d_with_indices.default": "max_pool2d",
-    "max_pool3d_with_indices.default": "max_pool3d",
-    "_adaptive_avg_pool2d.default": "adaptive_avg_pool2d",
-    "nll_loss_forward.default": "nll_loss",
-    "sigmoid.default": "expit",
-    "linalg_vector_norm.default": "norm vector_norm",
-    "linalg_inv_ex.default": "inverse inv",
-    "clamp.default": "clip",
-    "_scaled_dot_product_flash_attention_for_cpu.default": "scaled_dot_product_attention",
-}
-"""The ops to which other names of the table come."""
-_COMES_TO: Final = {name: called for called, names in _CALLED.items() for name in names.split()}
 _ELSEWHERE: Final = (
     "_scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention "
     "_scaled_dot_product_cudnn_attention _efficient_attention_forward _flash_attention_forward"
 )
 """Ops of other devices, which a policy may list, and never meets."""
-_NOT_TOLD: Final = {"detach", "detach_", "requires_grad_", "contiguous"}
-
-
-@functools.cache
-def _overloads_of(name: str) -> frozenset[str]:
-    base = name.removesuffix("_")
-    found = {called.partition(".")[2] for called in _CALLED if called.startswith(f"{base}.")}
-    if base in _OVERLOADS:
-        found |= set(_OVERLOADS[base][:2])
-    return frozenset(found or {"default"})
-
 
 _PREFIX: Final = {"special": "special_", "linalg": "linalg_", "fft": "fft_"}
 _OFFERED: Final = ("only_aten", "torch", "method", "nn", *_PREFIX)
@@ -641,7 +569,6 @@ _BY_OVERLOAD: Final[dict[str, Callable[..., Any]]] = {
 @functools.cache
 def _known_names() -> frozenset[str]:
     names = {_PREFIX.get(k, "") + name for k in _OFFERED for name in _functions.SPACES[k]}
-    names |= {called.partition(".")[0] for called in _CALLED}
     return frozenset(names | native_lines().keys() | _COMPOSED.keys() | set(_ELSEWHERE.split()))
 
 
@@ -685,18 +612,6 @@ def __getattr__(name: str) -> Any:
     return _namespace(name)
 
 
-@functools.cache
-def _overload_named(called: str) -> OpOverload:
-    name, _, overload = called.partition(".")
-    found: OpOverload = getattr(getattr(aten, name), overload)
-    return found
-
-
-def _name_of(op: _functions.Op) -> str:
-    """The op's name in aten, with a prefix for ops only in `linalg` or `special`."""
-    return op.name if op.name in _COMES_TO else name_in_aten(op)
-
-
 def name_in_aten(op: _functions.Op | str) -> str:
     """The name in aten of an op of `linalg`, `special` or `fft`; a name given as text means
     theirs.
@@ -706,84 +621,6 @@ def name_in_aten(op: _functions.Op | str) -> str:
     if op.words & {"torch", "method", "nn"}:
         return op.name
     return next((_PREFIX[k] for k in _PREFIX if k in op.words), "") + op.name
-
-
-@functools.cache
-def _rows() -> dict[int, str]:
-    """The name of the op that begins at each row, for ops that make tensors."""
-    return {
-        op.row: _name_of(op)
-        for op in _functions.TABLE
-        if "Tensor" in op.schemas[0].partition("->")[2]
-        and (op.name == "_getitem" or not op.name.startswith("_"))
-        and op.name not in _NOT_TOLD
-    }
-
-
-def _product(args: Sequence[Any]) -> str:
-    left, right = (each.ndim for each in args[:2])
-    if right == 1:
-        return "dot.default" if left == 1 else "mv.default"
-    return "mm.default" if right == 2 else "bmm.default"
-
-
-_WIDTH: Final = {_index.NONE: 1, _index.ELLIPSIS: 1, _index.SLICE: 4}
-_SUBSCRIPTS: Final = {
-    _index.TENSOR: "index.Tensor",
-    _index.BOOL: "index.Tensor",
-    _index.INT: "select.int",
-    _index.SLICE: "slice.Tensor",
-    _index.NONE: "unsqueeze.default",
-}
-"""The op of a subscript: the first of these kinds that it contains."""
-
-
-def _subscript(args: Sequence[Any]) -> str:
-    if isinstance(args[1], int):
-        return _SUBSCRIPTS[_index.INT]
-    words, at, kinds = args[1].words, 0, set()
-    while at < len(words):
-        kinds.add(words[at])
-        at += _WIDTH.get(words[at], 2)
-    return next((name for kind, name in _SUBSCRIPTS.items() if kind in kinds), "alias.default")
-
-
-def _power(args: Sequence[Any]) -> str:
-    base, exponent = (isinstance(each, Tensor) for each in args[:2])
-    return f"pow.Tensor_{'Tensor' if exponent else 'Scalar'}" if base else "pow.Scalar"
-
-
-_CHOSEN: Final[dict[str, Callable[[Sequence[Any]], str]]] = {
-    "matmul": _product,
-    "pow": _power,
-    "linear": lambda args: "mm.default" if len(args) < 3 or args[2] is None else "addmm.default",
-    "_getitem": _subscript,
-}
-"""Ops whose overload depends on the arguments."""
-
-
-def op_of_call(
-    row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]
-) -> OpOverload | None:
-    """The op that represents a call to a policy; None for a call that is no op of PyTorch's
-    dispatcher.
-    """
-    name = _rows().get(row)
-    if name is None:
-        return None
-    write = "_" if mode & _boundary.INPLACE else ""
-    if name in _CHOSEN:
-        values = (*args, *(v for v in kwargs.values() if isinstance(v, Tensor)))
-        base, _, overload = _CHOSEN[name](values).partition(".")
-        return _overload_named(f"{base}{write}.{overload}")
-    called = _COMES_TO.get(name, "")
-    base = called.partition(".")[0] or name
-    overload = called.partition(".")[2] or "default"
-    if name in _OVERLOADS:
-        plain, other, by_dim = _OVERLOADS[name]
-        second = args[1] if len(args) > 1 else next(iter(kwargs.values()), None)
-        overload = plain if second is None or not (by_dim or isinstance(second, Tensor)) else other
-    return _overload_named(f"{base}{write}.{overload}")
 
 
 loaded_libraries: Final[set[str]] = set()

@@ -17,6 +17,7 @@ from .. import _boundary, ops
 from .._boundary import calls
 from .._boundary.header import address_of
 from .._dispatch.handlers import mode_stack
+from .._dispatch.policies import op_of_call
 from .._ground.tree import flatten, unflatten
 from .._table import functions
 from .._tensor.tensor import Tensor
@@ -59,7 +60,7 @@ class _Scope(TorchDispatchMode):
             return get_ident() == thread and not self._asking
 
         def intercept_op(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-            op = ops.op_of_call(row, mode, args, kwargs) if is_active() else None
+            op = op_of_call(row, mode, args, kwargs) if is_active() else None
             if op is None:
                 return below(row, mode, args, kwargs)
             at = self._next(op)

@@ -547,8 +547,8 @@ void t_max_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, Ints 
 Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bool ceil_mode,
                    bool count_include_pad, const int64_t *divisor) {
   const char *op = nd == 2 ? "avg_pool2d" : "avg_pool3d";
-  OP_ENTERED_AS(t_avg_pool(x, nd, kernel, stride, padding, ceil_mode, count_include_pad, divisor), op,
-                x, kernel, stride, padding, ceil_mode, count_include_pad, divisor);
+  OP_ENTERED_AS(t_avg_pool(x, nd, kernel, stride, padding, ceil_mode, count_include_pad, divisor),
+                op, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor);
   if (blocked(x)) return NULL;
   Pool p = {.nd = nd,
             .ceil_mode = ceil_mode,
