@@ -32,7 +32,7 @@ from ._ground.package import pygrad, submodule
 from ._table import functions as _ops
 from ._table.builtins import builtin
 from ._table.schema import Signature
-from ._tensor.subclasses import class_keeping_getters
+from ._tensor.subclassing import class_keeping_getters
 from ._tensor.tensor import Tensor, is_asked
 
 __all__ = [

@@ -160,7 +160,7 @@ def test_circles_by_all_ways_only_shrink() -> None:
     assert max(map(len, found)) <= MOST_IN_A_CIRCLE
 
 
-PARTS = "_tensor/base _tensor/subclasses _tensor/operators _tensor/index _tensor/host_data "
+PARTS = "_tensor/base _tensor/subclassing _tensor/operators _tensor/index _tensor/host_data "
 PARTS += "_tensor/memory _tensor/printing autograd/_methods"
 """The modules of the class Tensor that `_tensor/tensor.py` puts together."""
 

@@ -16,7 +16,7 @@ from .._table import functions
 from .base import Tensor
 from .creation import _default_dtype, _is_sequence, _tensor_from
 from .functions import is_storage
-from .subclasses import SubclassMethods
+from .subclassing import SubclassMethods
 
 _C = functions.C
 

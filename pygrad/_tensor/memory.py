@@ -12,7 +12,7 @@ from .._table import functions
 from .base import TensorBase
 from .functions import is_storage
 from .late import late
-from .subclasses import answers_for_ops
+from .subclassing import answers_for_ops
 
 if TYPE_CHECKING:
     from .tensor import Tensor

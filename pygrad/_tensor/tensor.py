@@ -22,7 +22,7 @@ from .legacy import dtype_named, legacy_name, legacy_tensor
 from .memory import StorageMethods
 from .operators import OperatorMethods
 from .printing import PrintingMethods
-from .subclasses import (
+from .subclassing import (
     SubclassMethods,
     _check_not_taken,
     _mark_if_handles_ops,

@@ -19,7 +19,7 @@ from .._table import functions
 from .._tensor.base import TensorBase
 from .._tensor.hooks import register_tensor_hook, replace_tensor_hooks, tensor_hooks
 from .._tensor.late import late
-from .._tensor.subclasses import answers_for_ops
+from .._tensor.subclassing import answers_for_ops
 from ._gradients import backward
 from ._walk import walk
 from .graph import node_of

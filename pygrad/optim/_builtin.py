@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from .._boundary.prepared import Prepared
 from .._table import functions
 from .._tensor import namespace as pygrad
-from .._tensor.subclasses import answers_for_ops
+from .._tensor.subclassing import answers_for_ops
 from .._tensor.tensor import Tensor
 from ._description import (
     PARTS,

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from ... import linalg
 from ..._table.functions import C
 from ..._tensor import namespace as pygrad
-from ..._tensor.subclasses import answers_for_ops
+from ..._tensor.subclassing import answers_for_ops
 from ..._tensor.tensor import Tensor
 
 __all__ = [

@@ -26,7 +26,7 @@ from ..._ground.package import submodule
 from ..._table import functions
 from ..._table.builtins import builtin
 from ..._tensor.parse_to import parse_to
-from ..._tensor.subclasses import answers_for_ops
+from ..._tensor.subclassing import answers_for_ops
 from ..._tensor.tensor import Tensor
 from ..._transforms.vmap import levels as _levels
 from ...autograd import grad_mode as _grad_mode
