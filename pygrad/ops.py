@@ -28,7 +28,7 @@ from ._dispatch.handlers import lift_fresh
 from ._ground.dtypes import bool_, complex128, float64, int64
 from ._table import functions as _functions
 from ._table.function_schema import FunctionSchema, native_lines, native_schema, parse_schema
-from ._tensor.base import Tensor
+from ._tensor.tensor import Tensor
 from .autograd import profiler as _profiler
 from .autograd._views import slice_inverse
 

@@ -14,7 +14,7 @@ from typing import Any
 from .._boundary import asked, callbacks, overriding
 from .._table.function_schema import FunctionSchema
 from .._table.schema import arguments
-from .._tensor.base import Tensor
+from .._tensor.tensor import Tensor
 from .choice import requested_call
 from .handlers import adopt_tensor, dispatch_call, here, kernels
 from .row_calls import schema_of_row

@@ -17,7 +17,7 @@ from .._boundary.arguments import Index
 from .._boundary.asked import C_ENUM, INPLACE, OUT, Enum, Missing, Unknown, values_of
 from .._ground.dtypes import Size, device, dtype, preserve_format
 from .._table import functions
-from .._tensor.base import Tensor
+from .._tensor.tensor import Tensor
 from . import composed
 from .composed import Request
 from .conversions import Misfit

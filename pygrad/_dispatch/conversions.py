@@ -20,7 +20,7 @@ from .._ground.dtypes import (
     preserve_format,
 )
 from .._table.function_schema import Argument, SchemaType
-from .._tensor.base import Tensor
+from .._tensor.tensor import Tensor
 
 Conversion = Callable[[Any], Any]
 

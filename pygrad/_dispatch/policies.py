@@ -17,7 +17,7 @@ from .._boundary.asked import INPLACE, MISSING
 from .._table import functions
 from .._table.schema import Argument, arguments
 from .._tensor import index
-from .._tensor.base import Tensor
+from .._tensor.tensor import Tensor
 from .choice import KINDS
 from .conversions import Misfit
 from .row_calls import Plan, calls_of_row

@@ -21,7 +21,7 @@ from .._ground.dtypes import BY_NAME
 from .._table import functions
 from .._table.function_schema import FunctionSchema, native_lines
 from .._table.schema import arguments
-from .._tensor.base import Tensor
+from .._tensor.tensor import Tensor
 from .conversions import Conversion, Misfit, conversion, dtype_of_code
 
 _FORMS: Final = {"-": 0, "_": INPLACE, "out": OUT}

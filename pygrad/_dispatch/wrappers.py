@@ -12,7 +12,7 @@ from .._ground.dtypes import device as _device
 from .._ground.dtypes import layout as _layout
 from .._table import functions
 from .._tensor.base import Tensor
-from .handlers import answers, without_modes
+from .handlers import answers, disabled_dispatch, without_modes
 
 _C = functions.C
 
@@ -58,7 +58,7 @@ def make_wrapper(
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
             "possible. Make sure your class inherits from Tensor."
         )
-    if cls.__torch_dispatch__ is Tensor.__torch_dispatch__:
+    if cls.__torch_dispatch__ is disabled_dispatch:
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
     if storage_offset is not None and strides is None:
         raise RuntimeError("setting storage offset without stride not supported")
