@@ -378,8 +378,8 @@ KNOW_SPARSE = {
     "index/index_dim.c": "gather(sparse_grad=True) has a sparse gradient",
     "optim/": "steps take or refuse sparse gradients, each in its own way",
 }
-"""The files and families outside of `ops/sparse` that name sparse tensors, each with the reason. GRAD_SPARSE is
-a word of nodes whose functions pass sparse gradients on.
+"""The files and families outside of `ops/sparse` that name sparse tensors, each with the reason.
+GRAD_SPARSE is a word of nodes whose functions pass sparse gradients on.
 """
 
 
