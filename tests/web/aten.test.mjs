@@ -10,14 +10,14 @@ const F = torch.nn.functional;
 const gradient = (fn, x, g) => torch.autograd.grad(fn(x), [x], g)[0];
 
 const CASES = {
-  gelu_backward: [(x) => F.gelu(x), (x, g) => aten.gelu_backward(g, x)],
+  'gelu_backward': [(x) => F.gelu(x), (x, g) => aten.gelu_backward(g, x)],
   'gelu_backward with tanh': [
     (x) => F.gelu(x, { approximate: 'tanh' }),
     (x, g) => aten.gelu_backward(g, x, { approximate: 'tanh' }),
   ],
-  elu_backward: [(x) => F.elu(x, 0.5), (x, g) => aten.elu_backward(g, 0.5, 1, 1, false, x)],
-  tanh_backward: [(x) => torch.tanh(x), (x, g) => aten.tanh_backward(g, torch.tanh(x))],
-  _softmax_backward_data: [
+  'elu_backward': [(x) => F.elu(x, 0.5), (x, g) => aten.elu_backward(g, 0.5, 1, 1, false, x)],
+  'tanh_backward': [(x) => torch.tanh(x), (x, g) => aten.tanh_backward(g, torch.tanh(x))],
+  '_softmax_backward_data': [
     (x) => torch.softmax(x, 0),
     (x, g) => aten._softmax_backward_data(g, torch.softmax(x, 0), 0, torch.float64),
   ],
