@@ -25,7 +25,8 @@ def functions(of: str) -> Iterator[str]:
     """Names of what both libraries have there to be called, classes left out."""
     spaces = space(pygrad, of), space(torch, of)
     late = {*getattr(spaces[0], "_LATE", ())} - {"_disabled_torch_dispatch_impl"}  # a method here
-    for name in sorted({*dir(spaces[0]), *getattr(spaces[0], "__all__", ()), *late}):
+    names = {*vars(spaces[0]), *dir(spaces[0]), *getattr(spaces[0], "__all__", ()), *late}
+    for name in sorted(names - {"__dir__"}):  # the module's own method in PyTorch
         found = [getattr(each, name, None) for each in spaces]
         if all(callable(each) and not isinstance(each, type) for each in found):
             yield name

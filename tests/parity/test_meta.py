@@ -25,6 +25,7 @@ APART = {
     "ctc_loss": "refused: its sizes depend on lengths",
     "native_batch_norm": "in evaluation PyTorch infers statistics, and its CPU gives none",
     "ops.aten._softmax_backward_data": "PyTorch infers the given dtype, which its CPU ignores",
+    "ops.aten._log_softmax_backward_data": "ops.aten._softmax_backward_data",
     "normal": "PyTorch's overload for numbers minds no default device",
 }
 

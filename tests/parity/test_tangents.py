@@ -34,6 +34,18 @@ DIFFER = {
     "trapezoid": "PyTorch multiplies in another order",
     "trapz": "trapezoid",
     "vander": "PyTorch multiplies in place",
+    **dict.fromkeys(
+        [
+            f"ops.aten.{name}_backward{data}"
+            for data, names in (
+                ("", "threshold hardtanh hardshrink softshrink tanh sigmoid hardswish"),
+                ("", "elu softplus gelu"),
+                ("_data", "_softmax _log_softmax"),
+            )
+            for name in names.split()
+        ],
+        "linear in the gradient, of which PyTorch's tangent has a term that is zero",
+    ),
 }
 """Ops whose tangents require grad in one of the libraries alone, in some sample."""
 
