@@ -165,6 +165,19 @@ export const definitions = {
         this.count_include_pad = count_include_pad;
         this.divisor_override = divisor_override;
       }
+
+      _pool(op, input) {
+        let found = op(
+          input,
+          this.kernel_size,
+          this.stride,
+          this.padding,
+          this.ceil_mode,
+          this.count_include_pad,
+          this.divisor_override,
+        );
+        return found;
+      }
     },
 
   /** The mean of each window of (N, C, H, W) or (C, H, W). */
@@ -182,15 +195,7 @@ export const definitions = {
       }
 
       forward(input) {
-        return F.avg_pool2d(
-          input,
-          this.kernel_size,
-          this.stride,
-          this.padding,
-          this.ceil_mode,
-          this.count_include_pad,
-          this.divisor_override,
-        );
+        return this._pool(F.avg_pool2d, input);
       }
     },
 
@@ -198,15 +203,7 @@ export const definitions = {
   AvgPool3d: ({ F, _DividedAvgPool }) =>
     class AvgPool3d extends _DividedAvgPool {
       forward(input) {
-        return F.avg_pool3d(
-          input,
-          this.kernel_size,
-          this.stride,
-          this.padding,
-          this.ceil_mode,
-          this.count_include_pad,
-          this.divisor_override,
-        );
+        return this._pool(F.avg_pool3d, input);
       }
     },
 
@@ -1944,13 +1941,9 @@ export const definitions = {
       extra_repr() {
         return `kernel_size=${show(this.kernel_size)}, stride=${show(this.stride)}, padding=${show(this.padding)}, dilation=${show(this.dilation)}, ceil_mode=${show(this.ceil_mode)}`;
       }
-    },
 
-  /** The maximum of each window of (N, C, L) or (C, L). */
-  MaxPool1d: ({ F, _MaxPoolNd }) =>
-    class MaxPool1d extends _MaxPoolNd {
-      forward(input) {
-        return F.max_pool1d(
+      _pool(op, input) {
+        return op(
           input,
           this.kernel_size,
           this.stride,
@@ -1959,6 +1952,14 @@ export const definitions = {
           this.ceil_mode,
           this.return_indices,
         );
+      }
+    },
+
+  /** The maximum of each window of (N, C, L) or (C, L). */
+  MaxPool1d: ({ F, _MaxPoolNd }) =>
+    class MaxPool1d extends _MaxPoolNd {
+      forward(input) {
+        return this._pool(F.max_pool1d, input);
       }
     },
 
@@ -1966,15 +1967,7 @@ export const definitions = {
   MaxPool2d: ({ F, _MaxPoolNd }) =>
     class MaxPool2d extends _MaxPoolNd {
       forward(input) {
-        return F.max_pool2d(
-          input,
-          this.kernel_size,
-          this.stride,
-          this.padding,
-          this.dilation,
-          this.ceil_mode,
-          this.return_indices,
-        );
+        return this._pool(F.max_pool2d, input);
       }
     },
 
@@ -1982,15 +1975,7 @@ export const definitions = {
   MaxPool3d: ({ F, _MaxPoolNd }) =>
     class MaxPool3d extends _MaxPoolNd {
       forward(input) {
-        return F.max_pool3d(
-          input,
-          this.kernel_size,
-          this.stride,
-          this.padding,
-          this.dilation,
-          this.ceil_mode,
-          this.return_indices,
-        );
+        return this._pool(F.max_pool3d, input);
       }
     },
 

@@ -59,6 +59,17 @@ class _MaxPoolNd(Module):
             f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
         )
 
+    def _pool(self, op: Any, input: Tensor) -> Any:
+        return op(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
+
 
 class MaxPool1d(_MaxPoolNd):
     """The maximum of each window of (N, C, L) or (C, L).
@@ -81,15 +92,7 @@ class MaxPool1d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.max_pool1d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            self.ceil_mode,
-            self.return_indices,
-        )
+        return self._pool(F.max_pool1d, input)
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -106,15 +109,7 @@ class MaxPool2d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.max_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            self.ceil_mode,
-            self.return_indices,
-        )
+        return self._pool(F.max_pool2d, input)
 
 
 class MaxPool3d(_MaxPoolNd):
@@ -131,15 +126,7 @@ class MaxPool3d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.max_pool3d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            self.ceil_mode,
-            self.return_indices,
-        )
+        return self._pool(F.max_pool3d, input)
 
 
 class _AvgPoolNd(Module):
@@ -215,6 +202,18 @@ class _DividedAvgPool(_AvgPoolNd):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
+    def _pool(self, op: Any, input: Tensor) -> Tensor:
+        found: Tensor = op(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+        return found
+
 
 class AvgPool2d(_DividedAvgPool):
     """The mean of each window of (N, C, H, W) or (C, H, W).
@@ -244,15 +243,7 @@ class AvgPool2d(_DividedAvgPool):
         )
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+        return self._pool(F.avg_pool2d, input)
 
 
 class AvgPool3d(_DividedAvgPool):
@@ -269,15 +260,7 @@ class AvgPool3d(_DividedAvgPool):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool3d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+        return self._pool(F.avg_pool3d, input)
 
 
 class _AdaptiveAvgPoolNd(Module):
