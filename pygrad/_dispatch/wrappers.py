@@ -11,7 +11,7 @@ from .._ground.dtypes import contiguous_format, strided
 from .._ground.dtypes import device as _device
 from .._ground.dtypes import layout as _layout
 from .._table import functions
-from .._tensor.base import Tensor
+from .._tensor.base import check_class, move_to_class
 from .handlers import answers, disabled_dispatch, without_modes
 
 _C = functions.C
@@ -34,7 +34,7 @@ def _extent(sizes: Sequence[int], strides: Sequence[int], offset: int) -> int:
 
 
 def make_wrapper(
-    cls: type,
+    cls: Any,
     size: Sequence[int],
     strides: Sequence[int] | None = None,
     storage_offset: int | None = None,
@@ -51,13 +51,7 @@ def make_wrapper(
     storage_size: int | None = None,
 ) -> Any:
     """See `Tensor._make_wrapper_subclass`."""
-    if not isinstance(cls, type):
-        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
-    if not issubclass(cls, Tensor):
-        raise TypeError(
-            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
-            "possible. Make sure your class inherits from Tensor."
-        )
+    check_class(cls)
     if cls.__torch_dispatch__ is disabled_dispatch:
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
     if storage_offset is not None and strides is None:
@@ -95,8 +89,7 @@ def make_wrapper(
             _C["_set_version"](made, 0)
     finally:
         calls.intercept(seen)
-    out: Any = object.__new__(cls)
-    out._h, made._h = made._h, 0
+    out = move_to_class(cls, made)
     if answers(cls):
         host_tensor(out, True)
     return out._mark(True) if requires_grad else calls.remember(out)

@@ -228,6 +228,35 @@ def as_leaf(tensor: Any) -> Any:
     return tensor._mark(True)
 
 
+def check_class(cls: Any) -> None:
+    """Raises TypeError unless `cls` is a class of tensors."""
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, TensorBase):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+            "possible. Make sure your class inherits from Tensor."
+        )
+
+
+def move_to_class(cls: type, tensor: Any) -> Any:
+    """Moves a new tensor's handle to an object of another class."""
+    out: Any = object.__new__(cls)
+    out._h, tensor._h = tensor._h, 0
+    return out
+
+
+def check_deepcopied(tensor: Any) -> None:
+    """Raises RuntimeError for a tensor that deepcopy refuses: the result of recorded ops."""
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+            "because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
+
+
 def slots_of(tensor: Any) -> dict[str, Any]:
     """The values of the slots of a tensor's class, without the slots of `TensorBase`."""
     names: list[str] = copyreg._slotnames(type(tensor))  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from .._boundary import attributes, header, overriding
 from .._boundary.addresses import address
 from .._boundary.arguments import refuse_foreign
 from .._table import functions
-from .base import TensorBase
+from .base import TensorBase, check_deepcopied
 from .functions import is_storage
 from .late import late
 from .subclassing import answers_for_ops
@@ -124,12 +124,5 @@ class StorageMethods(TensorBase):
             return self.__deepcopy__(memo)  # armed now: the method asks
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment.  "
-                "If you were attempting to deepcopy a module, this may be because of a "
-                "torch.nn.utils.weight_norm usage, see "
-                "https://github.com/pytorch/pytorch/pull/103001"
-            )
+        check_deepcopied(self)
         return _storage().deep_copy(self, memo)  # type: ignore[no-any-return]

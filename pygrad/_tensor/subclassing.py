@@ -23,7 +23,7 @@ from .._dispatch.handlers import disabled_dispatch
 from .._ground.dtypes import Size
 from .._ground.package import function_like
 from .._table import functions
-from .base import TensorBase, as_leaf, slots_of
+from .base import TensorBase, as_leaf, check_class, move_to_class, slots_of
 from .late import late
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class SubclassMethods(TensorBase):
             )
         if cls is not type(data):
             _check_not_taken(cls, data)
-        out = _mark_if_handles_ops(_move_to_class(cls, _C["data"](data)))
+        out = _mark_if_handles_ops(move_to_class(cls, _C["data"](data)))
         return as_leaf(out) if require_grad else out
 
     def as_subclass(self, cls: type[_T]) -> _T:
@@ -175,22 +175,9 @@ def _register_class(cls: Any) -> None:
     Raises:
         TypeError: it is no class of tensors.
     """
-    if not isinstance(cls, type):
-        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
-    if not issubclass(cls, TensorBase):
-        raise TypeError(
-            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
-            "possible. Make sure your class inherits from Tensor."
-        )
+    check_class(cls)
     if cls not in KINDS:
         kind_of(object.__new__(cls))
-
-
-def _move_to_class(cls: type, tensor: Tensor) -> Any:
-    """Moves a new tensor's handle to an object of another class."""
-    out: Any = object.__new__(cls)
-    out._h, tensor._h = tensor._h, 0
-    return out
 
 
 def _check_not_taken(cls: type, tensor: Any) -> None:
@@ -216,7 +203,7 @@ def _as_class(cls: type, tensor: Tensor) -> Any:
     view = _get_items(tensor, _ALL)
     if header.is_hidden(view._h):
         return view
-    out = _move_to_class(cls, view)
+    out = move_to_class(cls, view)
     out._b = getattr(view, "_b", tensor)
     return out
 

@@ -13,7 +13,7 @@ from .._boundary.callbacks import adopt_tensor
 from .._ground.package import PACKAGE
 from .._table import functions
 from ..autograd._methods import AutogradMethods
-from .base import TensorBase
+from .base import TensorBase, move_to_class
 from .creation import tensor_from_data
 from .functions import lu as matrix_lu
 from .host_data import HostMethods
@@ -26,7 +26,6 @@ from .subclassing import (
     SubclassMethods,
     _check_not_taken,
     _mark_if_handles_ops,
-    _move_to_class,
 )
 
 
@@ -61,7 +60,7 @@ class Tensor(
             return made
         if args and isinstance(args[0], Tensor):
             _check_not_taken(cls, args[0])
-        out = _move_to_class(cls, made)
+        out = move_to_class(cls, made)
         out._b = getattr(made, "_b", None)
         return _mark_if_handles_ops(out)  # type: ignore[no-any-return]
 

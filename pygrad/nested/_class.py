@@ -17,6 +17,7 @@ from .. import ops
 from .._boundary import attributes, calls, overriding
 from .._boundary.overriding import DisableTorchFunctionSubclass
 from .._ground.dtypes import layout as _layout
+from .._tensor.base import move_to_class
 from .._tensor.tensor import Tensor
 from ..autograd.graph import nested_outputs
 from . import _functions
@@ -234,8 +235,7 @@ def view_as_nested(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
 
 def wrap_as_nested(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
     """A nested tensor that takes over a new packed tensor."""
-    out: Any = object.__new__(kind)
-    out._h, tensor._h = tensor._h, 0
+    out = move_to_class(kind, tensor)
     out._b = getattr(tensor, "_b", None)
     out._parts = parts
     return out

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from ..._boundary import attributes
 from ..._ground.dtypes import Size, int64, jagged
+from ..._tensor.base import check_deepcopied
 from ..._tensor.tensor import Tensor
 from .._class import Nested, Rules, packed_tensor, view_as_nested
 from .._jagged import Jagged
@@ -208,13 +209,7 @@ class NestedTensor(Nested):
     def __deepcopy__(self, memo: dict[int, Any]) -> NestedTensor:
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
-                "because of a torch.nn.utils.weight_norm usage, see "
-                "https://github.com/pytorch/pytorch/pull/103001"
-            )
+        check_deepcopied(self)
         parts = self._parts
         made = view_as_nested(type(self), packed_tensor(self).detach().clone(), parts)
         memo[id(self)] = made.requires_grad_(self.requires_grad)
