@@ -13,44 +13,16 @@ from typing import Any, Final
 
 from .. import ops
 from .._boundary import asked, constants, modes
-from .._boundary.arguments import Index
-from .._boundary.asked import C_ENUM, INPLACE, OUT, Enum, Missing, Unknown, values_of
-from .._ground.dtypes import Size, device, dtype, preserve_format
+from .._boundary.asked import INPLACE, OUT, values_of
+from .._ground.dtypes import device, preserve_format
 from .._table import functions
 from .._tensor.tensor import Tensor
 from . import composed
 from .composed import Request
-from .conversions import Misfit
+from .conversions import KINDS, Misfit
 from .handlers import unseen
 from .row_calls import Plan, calls_of_door, calls_of_row, name_of_row
 
-
-class _Kinds(dict[type, int]):
-    """The kind of a value by its type; classes of tensors are not kept."""
-
-    def __missing__(self, kind: type) -> int:
-        return constants.TENSOR if issubclass(kind, Tensor) else constants.OTHER
-
-
-KINDS: Final = _Kinds(
-    {
-        Tensor: constants.TENSOR,
-        int: constants.INT,
-        float: constants.FLOAT,
-        bool: constants.BOOL,
-        complex: constants.COMPLEX,
-        str: constants.STR,
-        list: constants.INTS,
-        tuple: constants.INTS,
-        Size: constants.INTS,
-        dtype: constants.DTYPE,
-        Index: constants.INDEX,
-        Enum: C_ENUM,
-        Missing: constants.MISSING,
-        type(None): constants.NONE,
-        Unknown: constants.OTHER,
-    }
-)
 _kind_of = KINDS.__getitem__
 
 

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .._boundary import constants
-from .._boundary.asked import C_ENUM
+from .._boundary.arguments import Index
+from .._boundary.asked import C_ENUM, Enum, Missing, Unknown
 from .._ground.dtypes import (
     BY_CODE,
+    Size,
     channels_last,
     channels_last_3d,
     contiguous_format,
+    dtype,
     preserve_format,
 )
 from .._table.function_schema import Argument, SchemaType
@@ -29,9 +32,35 @@ class Misfit(Exception):
     """A value that an argument does not take."""
 
 
+class _Kinds(dict[type, int]):
+    """The kind of a value by its type; classes of tensors are not kept."""
+
+    def __missing__(self, kind: type) -> int:
+        return constants.TENSOR if issubclass(kind, Tensor) else constants.OTHER
+
+
+KINDS: Final = _Kinds(
+    {
+        Tensor: constants.TENSOR,
+        int: constants.INT,
+        float: constants.FLOAT,
+        bool: constants.BOOL,
+        complex: constants.COMPLEX,
+        str: constants.STR,
+        list: constants.INTS,
+        tuple: constants.INTS,
+        Size: constants.INTS,
+        dtype: constants.DTYPE,
+        Index: constants.INDEX,
+        Enum: C_ENUM,
+        Missing: constants.MISSING,
+        type(None): constants.NONE,
+        Unknown: constants.OTHER,
+    }
+)
 FORMATS: Final = (contiguous_format, preserve_format, channels_last, channels_last_3d)
 _REDUCTIONS: Final = {"none": 0, "mean": 1, "sum": 2}
-_NUMBERS: Final = {constants.INT, constants.FLOAT, constants.BOOL, constants.COMPLEX}
+NUMBERS: Final = {constants.INT, constants.FLOAT, constants.BOOL, constants.COMPLEX}
 _LISTS: Final = {constants.INTS, constants.FLOATS, constants.BOOLS, constants.TENSORS}
 _ENUMERATIONS: Final = {
     "int": ("reduction", "normalization"),
@@ -66,9 +95,9 @@ def _nothing(value: Any) -> None:
 
 
 _ONE: Final[dict[str, dict[int, Conversion | None]]] = {
-    "Tensor": {constants.TENSOR: None, **dict.fromkeys(_NUMBERS)},
-    "number": dict.fromkeys(_NUMBERS),
-    "complex": dict.fromkeys(_NUMBERS),
+    "Tensor": {constants.TENSOR: None, **dict.fromkeys(NUMBERS)},
+    "number": dict.fromkeys(NUMBERS),
+    "complex": dict.fromkeys(NUMBERS),
     "int": {constants.INT: None, C_ENUM: int, constants.STR: _reduction},
     "SymInt": {constants.INT: None, C_ENUM: int, constants.STR: _reduction},
     "float": {constants.INT: float, constants.FLOAT: None},
@@ -110,25 +139,11 @@ def _element(name: str, value: Any) -> Any:
     if name == "Tensor" and isinstance(value, Tensor):
         return value
     steps = _ONE.get(name, {})
-    kind = _KINDS.get(type(value), constants.OTHER)
+    kind = KINDS[type(value)]
     if kind not in steps:
         raise Misfit
     step = steps[kind]
     return value if step is None else step(value)
-
-
-_KINDS: Final = {
-    bool: constants.BOOL,
-    int: constants.INT,
-    float: constants.FLOAT,
-    complex: constants.COMPLEX,
-    str: constants.STR,
-}
-
-
-def number_kind(value: Any) -> int:
-    """The kind of a number."""
-    return _KINDS.get(type(value), constants.OTHER)
 
 
 def conversion(argument: Argument, kind: int, of_row: bool) -> Conversion | None:

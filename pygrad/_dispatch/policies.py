@@ -18,13 +18,11 @@ from .._table import functions
 from .._table.schema import Argument, arguments
 from .._tensor import index
 from .._tensor.tensor import Tensor
-from .choice import KINDS
-from .conversions import Misfit
+from .conversions import KINDS, NUMBERS, Misfit
 from .row_calls import Plan, calls_of_row
 
 _IGNORED: Final = {"detach", "detach_", "requires_grad_", "contiguous"}
 """Ops that PyTorch's policies are not told of; `contiguous` is one seldom."""
-_NUMBERS: Final = {constants.INT, constants.FLOAT, constants.BOOL, constants.COMPLEX}
 
 
 def _product(args: Sequence[Any]) -> str:
@@ -87,7 +85,7 @@ def _takes(argument: Argument, kind: int) -> bool:
         return of.startswith(("Tensor|", "Tensor?")) or "Tensor" in of.split("|") or of == "Tensor"
     if kind == constants.INTS:
         return "[" in of
-    if kind in _NUMBERS:
+    if kind in NUMBERS:
         return "Tensor" not in of or "Scalar" in of
     return True
 
